@@ -1,0 +1,3 @@
+//! One broker as a value: shards, control, and one file per API handler.
+
+#![forbid(unsafe_code)]

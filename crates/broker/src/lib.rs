@@ -1,0 +1,1 @@
+//! The broker process: listeners, TLS, HTTP, configuration, boot; also an embeddable library.

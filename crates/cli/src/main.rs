@@ -1,0 +1,3 @@
+//! The binary `highwater`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The native Highwater and Kafka client.

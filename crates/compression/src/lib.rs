@@ -1,0 +1,3 @@
+//! The four codecs of Kafka record batches, with output limits.
+
+#![forbid(unsafe_code)]

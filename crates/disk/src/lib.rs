@@ -1,0 +1,1 @@
+//! The log store's disk on real files: positioned writes, group commit, preallocation.

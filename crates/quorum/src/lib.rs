@@ -1,0 +1,1 @@
+//! The metadata quorum: agreement by raft, its log on the log store.

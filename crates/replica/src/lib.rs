@@ -1,0 +1,1 @@
+//! Connections between brokers: one QUIC endpoint, mutual TLS, ordered streams.

@@ -1,0 +1,3 @@
+//! Build commands of the workspace.
+
+fn main() {}
