@@ -1,3 +1,63 @@
-//! Build commands of the workspace.
+//! Highwater's own build commands: `cargo xtask --help` lists them. One file a command; each does one thing that a
+//! person or CI asks for, and says what it does.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod ci;
+mod fix;
+mod layers;
+mod process;
+mod steps;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+/// Build, check and try Highwater.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run every test, installing what is needed
+    Test(test::Options),
+    /// Run what CI runs; never writes to the tree
+    Ci(ci::Options),
+    /// Format, generate code and documents, apply what clippy can mend
+    Fix,
+    /// Check who imports whom against the layer table
+    Layers,
+    /// Check what the house style asks of files and a compiler does not see
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Test(options) => test::run(&options)?,
+        Command::Ci(options) => ci::run(&options)?,
+        Command::Fix => fix::run()?,
+        Command::Layers => layers::run()?,
+        Command::Tidy => tidy::run()?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,46 @@
+//! `cargo xtask ci`: what CI runs. Nothing in here writes to the tree, and the last step shows that nothing did.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::steps::{self, Step};
+use crate::{layers, test, tidy, tools, workspace};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Leave out what starts clusters and foreign clients
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Runs the checks, then the tests.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let before = workspace::changes()?;
+    let mut all = checks();
+    all.extend(test::steps());
+    if !options.quick {
+        all.extend(test::cluster_steps());
+    }
+    let result = steps::run(all);
+    let after = workspace::changes()?;
+    if before != after {
+        bail!("the tree was changed while it was checked:\n{after}");
+    }
+    result
+}
+
+fn checks() -> Vec<Step> {
+    vec![
+        Step::inside("toolchain", tools::toolchain),
+        Step::cargo("format", &["fmt", "--all", "--check"], 2),
+        Step::inside("layers", layers::run),
+        Step::inside("tidy", tidy::run),
+        Step::cargo(
+            "clippy",
+            &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
+            15,
+        ),
+        Step::cargo("documentation", &["doc", "--quiet", "--locked", "--workspace", "--no-deps"], 10)
+            .with("RUSTDOCFLAGS", "-D warnings"),
+    ]
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask fix`: everything that a program can put right, in place.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::{process, steps, tools};
+
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Applies clippy's suggestions, then formats.
+pub(crate) fn run() -> Result<()> {
+    tools::toolchain()?;
+    let clippy = ["clippy", "--fix", "--allow-dirty", "--allow-staged", "--workspace", "--all-targets"];
+    process::run(steps::cargo().args(clippy), LIMIT)?;
+    process::run(steps::cargo().args(["fmt", "--all"]), LIMIT)?;
+    Ok(())
+}

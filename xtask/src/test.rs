@@ -1,0 +1,56 @@
+//! `cargo xtask test`: every test there is, from the unit tests to clusters with foreign clients.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::steps::{self, Step};
+use crate::tools;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Leave out what starts clusters and foreign clients
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The cores that a browser runs too.
+const WASM_CORES: [&str; 6] = [
+    "highwater-log-core",
+    "highwater-kafka-wire",
+    "highwater-replica-core",
+    "highwater-metadata-core",
+    "highwater-coordinator-core",
+    "highwater-client-core",
+];
+
+/// Runs everything.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut all = vec![Step::inside("toolchain", tools::toolchain)];
+    all.extend(steps());
+    if !options.quick {
+        all.extend(cluster_steps());
+    }
+    steps::run(all)
+}
+
+/// The tests that need nothing but Rust.
+pub(crate) fn steps() -> Vec<Step> {
+    vec![
+        // A snapshot that differs is a failure; accepting it is a decision that a person makes.
+        Step::cargo("tests", &["test", "--quiet", "--locked", "--workspace"], 25).with("INSTA_UPDATE", "no"),
+        Step::cargo("cores for the browser", &wasm_arguments(), 10),
+    ]
+}
+
+/// The tests that start clusters and foreign clients.
+pub(crate) fn cluster_steps() -> Vec<Step> {
+    Vec::new()
+}
+
+fn wasm_arguments() -> Vec<&'static str> {
+    let mut arguments = vec!["build", "--quiet", "--locked", "--lib", "--target", tools::WASM];
+    for core in WASM_CORES {
+        arguments.extend(["--package", core]);
+    }
+    arguments
+}
