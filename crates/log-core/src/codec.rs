@@ -21,13 +21,24 @@ pub enum Compression {
     Zstd,
 }
 
+/// Appends the compressed form of the input to the output.
+pub type Compress = fn(Compression, &[u8], &mut Vec<u8>) -> Result<(), CodecError>;
+
+/// Appends the decompressed form of the input to the output, at most `limit` bytes of it.
+pub type Decompress = fn(Compression, &[u8], limit: usize, &mut Vec<u8>) -> Result<(), CodecError>;
+
 /// The codecs as two functions, so that a core can compress without depending on one.
 #[derive(Clone, Copy, Debug)]
 pub struct Codecs {
     /// Appends the compressed form of the input to the output.
-    pub compress: fn(Compression, &[u8], &mut Vec<u8>) -> Result<(), CodecError>,
+    pub compress: Compress,
     /// Appends the decompressed form of the input to the output, at most `limit` bytes of it.
-    pub decompress: fn(Compression, &[u8], limit: usize, &mut Vec<u8>) -> Result<(), CodecError>,
+    pub decompress: Decompress,
+}
+
+impl Codecs {
+    /// No codec at all: uncompressed bytes pass, everything else is [`CodecError::Unavailable`].
+    pub const PLAIN: Self = Self { compress: copy, decompress: copy_limited };
 }
 
 /// Why a codec refused its input.
@@ -60,4 +71,24 @@ impl Compression {
             Self::Zstd => "zstd",
         }
     }
+}
+
+fn copy(codec: Compression, input: &[u8], output: &mut Vec<u8>) -> Result<(), CodecError> {
+    copy_limited(codec, input, usize::MAX, output)
+}
+
+fn copy_limited(
+    codec: Compression,
+    input: &[u8],
+    limit: usize,
+    output: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    if codec != Compression::None {
+        return Err(CodecError::Unavailable(codec));
+    }
+    if input.len() > limit {
+        return Err(CodecError::TooLarge { limit });
+    }
+    output.extend_from_slice(input);
+    Ok(())
 }

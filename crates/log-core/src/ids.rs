@@ -71,6 +71,22 @@ impl ProducerId {
     pub const NONE: Self = Self(-1);
 }
 
+impl ProducerEpoch {
+    /// Stands for "not idempotent" on the wire.
+    pub const NONE: Self = Self(-1);
+}
+
+impl Sequence {
+    /// Stands for "not idempotent" on the wire.
+    pub const NONE: Self = Self(-1);
+
+    /// This sequence moved on by `records`, which is not negative; after `i32::MAX` comes 0.
+    #[must_use]
+    pub const fn plus(self, records: i32) -> Self {
+        Self(self.0.wrapping_add(records) & i32::MAX)
+    }
+}
+
 macro_rules! id128 {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -1,19 +1,34 @@
 //! The log as pure answers: record batches, segments, indexes, epochs, producers, chain, retention.
+//!
+//! Nothing here reads a clock, a file or a socket: bytes, times and facts come in as arguments, answers go out. Who
+//! appends, reads, syncs and recovers is the storage crate above.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
+pub mod batch;
+mod bytes;
 pub mod codec;
+pub mod container;
+pub mod epoch;
+pub mod error;
 pub mod ids;
+pub mod index;
+pub mod limits;
 pub mod offset;
+pub mod segment;
 pub mod time;
 
 pub use codec::{CodecError, Codecs, Compression, Crc32c};
+pub use epoch::{EpochCache, EpochStart};
+pub use error::{BatchError, BuildError, FileError, RecordError, Refusal, ScanError};
 pub use ids::{
     BrokerEpoch, BrokerId, ClusterId, DirectoryId, Incarnation, LeaderEpoch, MetadataOffset, PartitionEpoch,
     PartitionIndex, ProducerEpoch, ProducerId, Sequence, Session, TopicId, TopicPartition,
 };
-pub use offset::Offset;
+pub use offset::{LogOffsets, Offset};
 pub use time::{MonoTime, Now, Timestamp};

@@ -1,5 +1,6 @@
 //! Time as an argument: cores are told what time it is and never look.
 
+use core::fmt;
 use core::time::Duration;
 
 /// Monotonic time since an arbitrary start, in nanoseconds. Lag, leases, sessions and timeouts use only this.
@@ -27,6 +28,12 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// Stands for "no timestamp" on the wire.
     pub const NONE: Self = Self(-1);
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// Both clocks, read at one moment.

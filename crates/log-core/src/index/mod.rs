@@ -1,0 +1,10 @@
+//! The two sparse indexes of a segment: offset to position, timestamp to offset. Both are rebuildable from the
+//! segment; both files are read by Kafka's tools.
+
+mod builder;
+mod offset_index;
+mod time_index;
+
+pub use builder::SegmentIndexes;
+pub use offset_index::{OffsetIndex, OffsetIndexEntry};
+pub use time_index::{TimeIndex, TimeIndexEntry};

@@ -1,0 +1,152 @@
+//! Offset to position in a segment, an entry about every 4 KiB.
+//!
+//! ```text
+//! entry:   relative offset u32 | position u32        relative to the base offset, growing strictly
+//! trailer: 0 u32               | CRC-32C u32         over "offset-index/v1", base offset i64 and all entries
+//! ```
+//!
+//! The trailer reads as an empty slot to Kafka's tools, which stop at a relative offset of 0. An entry names the
+//! *last* offset of the batch at its position, as Kafka's do. A file without a good trailer is rebuilt.
+
+use alloc::vec::Vec;
+
+use crate::bytes::Reader;
+use crate::codec::Crc32c;
+use crate::error::FileError;
+use crate::offset::Offset;
+
+const ENTRY_BYTES: usize = 8;
+const DOMAIN: &[u8] = b"offset-index/v1";
+
+/// One entry: the batch at `position` ends with `last_offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffsetIndexEntry {
+    /// Offset of the last record in the batch.
+    pub last_offset: Offset,
+    /// Where the batch starts in the segment, in bytes.
+    pub position: u32,
+}
+
+/// The offset index of one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffsetIndex {
+    base_offset: Offset,
+    entries: Vec<(u32, u32)>,
+}
+
+impl OffsetIndex {
+    /// An empty index of the segment with this base offset.
+    #[must_use]
+    pub const fn new(base_offset: Offset) -> Self {
+        Self { base_offset, entries: Vec::new() }
+    }
+
+    /// Base offset of the segment.
+    #[must_use]
+    pub const fn base_offset(&self) -> Offset {
+        self.base_offset
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The last entry.
+    #[must_use]
+    pub fn last(&self) -> Option<OffsetIndexEntry> {
+        self.entries.last().map(|&entry| self.entry(entry))
+    }
+
+    /// Adds an entry. One that does not lie behind the last, or not in the range of 32 bits, is left out: the index
+    /// is sparse anyway.
+    pub fn push(&mut self, entry: OffsetIndexEntry) {
+        let Ok(relative) = u32::try_from(entry.last_offset.0.saturating_sub(self.base_offset.0)) else {
+            return;
+        };
+        let (last_relative, last_position) = self.entries.last().copied().unwrap_or((0, 0));
+        if relative > last_relative && entry.position > last_position {
+            self.entries.push((relative, entry.position));
+        }
+    }
+
+    /// A position in bytes from which a forward scan meets the batch that holds `offset`: that of the greatest entry
+    /// at most `offset`, or the start of the segment.
+    #[must_use]
+    pub fn position_for(&self, offset: Offset) -> u32 {
+        let relative = offset.0.saturating_sub(self.base_offset.0);
+        let after = self.entries.partition_point(|&(entry, _)| i64::from(entry) <= relative);
+        after.checked_sub(1).and_then(|index| self.entries.get(index)).map_or(0, |&(_, position)| position)
+    }
+
+    /// A position from which a range check may end: that of the first entry above `position`, if there is one.
+    #[must_use]
+    pub fn position_after(&self, position: u32) -> Option<u32> {
+        let after = self.entries.partition_point(|&(_, entry)| entry <= position);
+        self.entries.get(after).map(|&(_, position)| position)
+    }
+
+    /// Drops the entries of batches that are cut: those with a last offset at or above `end`.
+    pub fn truncate_to(&mut self, end: Offset) {
+        let relative = end.0.saturating_sub(self.base_offset.0);
+        let kept = self.entries.partition_point(|&(entry, _)| i64::from(entry) < relative);
+        self.entries.truncate(kept);
+    }
+
+    /// The file's bytes.
+    #[must_use]
+    pub fn encode(&self, crc: Crc32c) -> Vec<u8> {
+        let mut file = Vec::with_capacity((self.entries.len() + 1) * ENTRY_BYTES);
+        for (relative, position) in &self.entries {
+            file.extend_from_slice(&relative.to_be_bytes());
+            file.extend_from_slice(&position.to_be_bytes());
+        }
+        let checksum = checksum(self.base_offset, &file, crc);
+        file.extend_from_slice(&[0; 4]);
+        file.extend_from_slice(&checksum.to_be_bytes());
+        file
+    }
+
+    /// Reads a file's bytes, which belong to the segment with this base offset.
+    ///
+    /// Errors: whatever is wrong with it; the index then has to be rebuilt.
+    pub fn decode(base_offset: Offset, file: &[u8], crc: Crc32c) -> Result<Self, FileError> {
+        let (entries, trailer) = super::time_index::split_trailer::<ENTRY_BYTES>(file)
+            .ok_or(FileError::Length { have: file.len() })?;
+        let mut trailer = Reader::new(trailer);
+        if trailer.u32() != Some(0) {
+            return Err(FileError::Magic);
+        }
+        let stored = trailer.u32().expect("the trailer has eight bytes");
+        let computed = checksum(base_offset, entries, crc);
+        if stored != computed {
+            return Err(FileError::Checksum { stored, computed });
+        }
+        let mut index = Self::new(base_offset);
+        for (number, entry) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+            let mut entry = Reader::new(entry);
+            let (relative, position) = entry.u32().zip(entry.u32()).expect("an entry has eight bytes");
+            let last_offset = base_offset.plus(i64::from(relative));
+            index.push(OffsetIndexEntry { last_offset, position });
+            if index.len() != number + 1 {
+                return Err(FileError::Entry { entry: number });
+            }
+        }
+        Ok(index)
+    }
+
+    fn entry(&self, (relative, position): (u32, u32)) -> OffsetIndexEntry {
+        OffsetIndexEntry { last_offset: self.base_offset.plus(i64::from(relative)), position }
+    }
+}
+
+fn checksum(base_offset: Offset, entries: &[u8], crc: Crc32c) -> u32 {
+    crc(crc(crc(0, DOMAIN), &base_offset.0.to_be_bytes()), entries)
+}

@@ -1,0 +1,153 @@
+//! Timestamp to offset in a segment, an entry about every 4 KiB.
+//!
+//! ```text
+//! entry:   timestamp i64                        | relative offset u32    both growing strictly
+//! trailer: 0x7fff_ffff u32, CRC-32C u32         | 0 u32                  over "time-index/v1", base offset i64, entries
+//! ```
+//!
+//! An entry says: the greatest timestamp up to and in the batch that ends with this offset, which is the first batch
+//! to reach it. The trailer reads as an empty slot to Kafka's tools (relative offset 0, a timestamp above all others).
+//! A file without a good trailer is rebuilt.
+
+use alloc::vec::Vec;
+
+use crate::bytes::Reader;
+use crate::codec::Crc32c;
+use crate::error::FileError;
+use crate::offset::Offset;
+use crate::time::Timestamp;
+
+const ENTRY_BYTES: usize = 12;
+const DOMAIN: &[u8] = b"time-index/v1";
+const TRAILER: u32 = 0x7fff_ffff;
+
+/// One entry: no record up to `last_offset` is later than `timestamp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeIndexEntry {
+    /// The greatest timestamp so far.
+    pub timestamp: Timestamp,
+    /// Last offset of the first batch that reached it.
+    pub last_offset: Offset,
+}
+
+/// The time index of one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeIndex {
+    base_offset: Offset,
+    entries: Vec<(i64, u32)>,
+}
+
+impl TimeIndex {
+    /// An empty index of the segment with this base offset.
+    #[must_use]
+    pub const fn new(base_offset: Offset) -> Self {
+        Self { base_offset, entries: Vec::new() }
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The last entry: the segment's greatest timestamp, as far as it is indexed.
+    #[must_use]
+    pub fn last(&self) -> Option<TimeIndexEntry> {
+        self.entries.last().map(|&entry| self.entry(entry))
+    }
+
+    /// Adds an entry. One that is not later than the last, or not in the range of 32 bits, is left out.
+    pub fn push(&mut self, entry: TimeIndexEntry) {
+        let Ok(relative) = u32::try_from(entry.last_offset.0.saturating_sub(self.base_offset.0)) else {
+            return;
+        };
+        let fits = match self.entries.last() {
+            None => entry.timestamp > Timestamp::NONE,
+            Some(&(timestamp, last)) => entry.timestamp.0 > timestamp && relative > last,
+        };
+        if fits {
+            self.entries.push((entry.timestamp.0, relative));
+        }
+    }
+
+    /// The offset from which a forward scan meets the first record that is not earlier than `timestamp`: that of the
+    /// greatest entry at most `timestamp`, or the segment's base offset. It may lie inside a batch; the scan begins
+    /// with that whole batch.
+    #[must_use]
+    pub fn offset_for(&self, timestamp: Timestamp) -> Offset {
+        let after = self.entries.partition_point(|&(entry, _)| entry <= timestamp.0);
+        let entry = after.checked_sub(1).and_then(|index| self.entries.get(index));
+        entry.map_or(self.base_offset, |&(_, relative)| self.base_offset.plus(i64::from(relative)))
+    }
+
+    /// Drops the entries of batches that are cut: those with a last offset at or above `end`.
+    pub fn truncate_to(&mut self, end: Offset) {
+        let relative = end.0.saturating_sub(self.base_offset.0);
+        let kept = self.entries.partition_point(|&(_, entry)| i64::from(entry) < relative);
+        self.entries.truncate(kept);
+    }
+
+    /// The file's bytes.
+    #[must_use]
+    pub fn encode(&self, crc: Crc32c) -> Vec<u8> {
+        let mut file = Vec::with_capacity((self.entries.len() + 1) * ENTRY_BYTES);
+        for (timestamp, relative) in &self.entries {
+            file.extend_from_slice(&timestamp.to_be_bytes());
+            file.extend_from_slice(&relative.to_be_bytes());
+        }
+        let checksum = checksum(self.base_offset, &file, crc);
+        file.extend_from_slice(&TRAILER.to_be_bytes());
+        file.extend_from_slice(&checksum.to_be_bytes());
+        file.extend_from_slice(&[0; 4]);
+        file
+    }
+
+    /// Reads a file's bytes, which belong to the segment with this base offset.
+    ///
+    /// Errors: whatever is wrong with it; the index then has to be rebuilt.
+    pub fn decode(base_offset: Offset, file: &[u8], crc: Crc32c) -> Result<Self, FileError> {
+        let (entries, trailer) =
+            split_trailer::<ENTRY_BYTES>(file).ok_or(FileError::Length { have: file.len() })?;
+        let mut trailer = Reader::new(trailer);
+        let (mark, stored) = trailer.u32().zip(trailer.u32()).expect("the trailer has twelve bytes");
+        if mark != TRAILER || trailer.u32() != Some(0) {
+            return Err(FileError::Magic);
+        }
+        let computed = checksum(base_offset, entries, crc);
+        if stored != computed {
+            return Err(FileError::Checksum { stored, computed });
+        }
+        let mut index = Self::new(base_offset);
+        for (number, entry) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+            let mut entry = Reader::new(entry);
+            let (timestamp, relative) = entry.i64().zip(entry.u32()).expect("an entry has twelve bytes");
+            let last_offset = base_offset.plus(i64::from(relative));
+            index.push(TimeIndexEntry { timestamp: Timestamp(timestamp), last_offset });
+            if index.len() != number + 1 {
+                return Err(FileError::Entry { entry: number });
+            }
+        }
+        Ok(index)
+    }
+
+    fn entry(&self, (timestamp, relative): (i64, u32)) -> TimeIndexEntry {
+        let last_offset = self.base_offset.plus(i64::from(relative));
+        TimeIndexEntry { timestamp: Timestamp(timestamp), last_offset }
+    }
+}
+
+/// Splits a file of `N`-byte slots into all but the last and the last.
+pub(super) fn split_trailer<const N: usize>(file: &[u8]) -> Option<(&[u8], &[u8])> {
+    let entries = file.len().checked_sub(N).filter(|entries| entries % N == 0)?;
+    file.split_at_checked(entries)
+}
+
+fn checksum(base_offset: Offset, entries: &[u8], crc: Crc32c) -> u32 {
+    crc(crc(crc(0, DOMAIN), &base_offset.0.to_be_bytes()), entries)
+}

@@ -1,0 +1,203 @@
+//! What the bytes behind the last good batch mean after an unclean stop: nothing written, a write that never
+//! completed, or something that only other replicas can explain.
+//!
+//! ```text
+//! good batches | X: first batch not accepted .......... | zeros to the end of the file
+//!              ^ position                               ^ zeros_from
+//! ```
+//!
+//! - X lies below what is known to be durable or was committed: *damage*.
+//! - only zeros follow X: *clean end*.
+//! - the file is zero from a sector boundary inside the batch at X on: *torn tail*, that write never completed.
+//! - else *suspect*: rot of a synced batch, or sectors of unsynced ones that reached the disk in any order.
+//!
+//! The length of a batch lies outside its CRC. A synced last batch whose length rots upward would look torn, since
+//! zeros then follow "inside" it; [`TailScan::finish`] therefore tries whether the CRC holds for a shorter length.
+
+use super::scan::{Refused, is_zero};
+use crate::batch::{BatchHeader, HEADER_BYTES};
+use crate::codec::Crc32c;
+use crate::limits::SECTOR_BYTES;
+use crate::offset::Offset;
+
+/// What the durable bound says of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundFacts {
+    /// Everything below was fsynced.
+    pub durable_end: Offset,
+    /// Everything below was committed.
+    pub high_watermark: Offset,
+}
+
+/// What is known of the end of a file, in positions of that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailFacts {
+    /// Where the first batch that is not accepted starts.
+    pub position: u64,
+    /// The offset expected there.
+    pub offset: Offset,
+    /// How many bytes that batch claims to take.
+    pub claimed_bytes: Option<usize>,
+    /// First position from which all bytes to the end of the file are zero; the file's length if its last is not.
+    pub zeros_from: u64,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// The batch is whole but for its length field: not torn, whatever the zeros say.
+    pub length_rotten: bool,
+    /// Files of later segments exist.
+    pub segments_follow: bool,
+}
+
+/// What the end of a log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailVerdict {
+    /// Nothing was written behind the last batch.
+    CleanEnd,
+    /// The last write never completed: cut to X.
+    TornTail,
+    /// Only other replicas can tell: mark, keep a copy, then cut to X.
+    Suspect,
+    /// What was durable or committed is missing: keep everything, the partition is faulty.
+    Damage,
+}
+
+/// The rule for what follows the first batch that is not accepted.
+#[must_use]
+pub fn tail_verdict(tail: &TailFacts, bound: &BoundFacts) -> TailVerdict {
+    if tail.offset < bound.durable_end || tail.offset < bound.high_watermark {
+        return TailVerdict::Damage;
+    }
+    if tail.segments_follow {
+        // A roll fsyncs the old segment before the new one counts, so a bad batch before a later segment
+        // is not the last write.
+        return TailVerdict::Suspect;
+    }
+    if tail.zeros_from <= tail.position {
+        return TailVerdict::CleanEnd;
+    }
+    if !tail.length_rotten && is_torn(tail) { TailVerdict::TornTail } else { TailVerdict::Suspect }
+}
+
+/// A sector boundary inside the batch, not behind the file, from which on all is zero.
+fn is_torn(tail: &TailFacts) -> bool {
+    let boundary = tail.zeros_from.max(tail.position + 1).next_multiple_of(SECTOR_BYTES);
+    // A header that was cut by the tear itself claims nothing, but no batch is shorter than a header.
+    let batch_bytes = tail.claimed_bytes.unwrap_or(HEADER_BYTES) as u64;
+    boundary < tail.position.saturating_add(batch_bytes) && boundary < tail.file_bytes
+}
+
+/// Gathers the facts about everything from a refused batch to the end of the file, in chunks of any size.
+///
+/// Call order: [`TailScan::feed`] with all bytes from [`Refused::position`] on, then [`TailScan::finish`].
+#[derive(Clone, Copy, Debug)]
+pub struct TailScan {
+    refused: Refused,
+    /// First position not yet fed.
+    position: u64,
+    zeros_from: u64,
+    length: LengthRot,
+}
+
+/// The search for a length with which the refused batch would be good: CRC-32C of its bytes up to the last one that
+/// is not zero, and how many zeros were fed since.
+#[derive(Clone, Copy, Debug)]
+struct LengthRot {
+    stored: Option<u32>,
+    crc_to_zeros: u32,
+    zeros: u64,
+    crc: Crc32c,
+    skip: usize,
+}
+
+/// Zeros that a batch may end with and still be found whole: the last record's header count and short values.
+const TRAILING_ZEROS_TRIED: u64 = 4096;
+
+const CRC_COVERS_FROM: usize = 21;
+
+impl TailScan {
+    /// Starts behind the last good batch. `header` are the first bytes there, as many of a header as the file has.
+    #[must_use]
+    pub fn new(refused: Refused, header: &[u8], crc: Crc32c) -> Self {
+        let stored = BatchHeader::parse(header).ok().map(|header| header.crc);
+        let length = LengthRot {
+            stored: stored_crc(header).or(stored),
+            crc_to_zeros: 0,
+            zeros: 0,
+            crc,
+            skip: CRC_COVERS_FROM,
+        };
+        Self { refused, position: refused.position, zeros_from: refused.position, length }
+    }
+
+    /// The next bytes of the file.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let used = bytes.len() - trailing_zeros(bytes);
+        if used > 0 {
+            self.zeros_from = self.position + used as u64;
+        }
+        self.length.feed(bytes, used);
+        self.position += bytes.len() as u64;
+    }
+
+    /// The facts, once the whole file was fed.
+    #[must_use]
+    pub fn finish(self, segments_follow: bool) -> TailFacts {
+        TailFacts {
+            position: self.refused.position,
+            offset: self.refused.offset,
+            claimed_bytes: self.refused.claimed_bytes,
+            zeros_from: self.zeros_from,
+            file_bytes: self.position,
+            length_rotten: self.length.holds(),
+            segments_follow,
+        }
+    }
+}
+
+impl LengthRot {
+    fn feed(&mut self, bytes: &[u8], used: usize) {
+        if used > 0 {
+            self.extend_by_zeros();
+        }
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        let covered = bytes.get(skipped..used).unwrap_or(&[]);
+        self.crc_to_zeros = (self.crc)(self.crc_to_zeros, covered);
+        self.zeros += (bytes.len() - used.max(skipped)) as u64;
+    }
+
+    /// The zeros fed before were not the last bytes after all.
+    fn extend_by_zeros(&mut self) {
+        const ZEROS: [u8; 512] = [0; 512];
+        while self.zeros > 0 {
+            let count = self.zeros.min(ZEROS.len() as u64);
+            let part = ZEROS.get(..count as usize).expect("the count is at most the length");
+            self.crc_to_zeros = (self.crc)(self.crc_to_zeros, part);
+            self.zeros -= count;
+        }
+    }
+
+    fn holds(self) -> bool {
+        let Some(stored) = self.stored else { return false };
+        let mut computed = self.crc_to_zeros;
+        for _ in 0..self.zeros.min(TRAILING_ZEROS_TRIED) {
+            if computed == stored {
+                return true;
+            }
+            computed = (self.crc)(computed, &[0]);
+        }
+        computed == stored
+    }
+}
+
+fn stored_crc(header: &[u8]) -> Option<u32> {
+    let magic_holds = header.get(16) == Some(&2);
+    magic_holds.then(|| crate::bytes::array_at(header, 17).map(u32::from_be_bytes)).flatten()
+}
+
+fn trailing_zeros(bytes: &[u8]) -> usize {
+    if is_zero(bytes) {
+        return bytes.len();
+    }
+    bytes.iter().rev().take_while(|&&byte| byte == 0).count()
+}
