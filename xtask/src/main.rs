@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod ci;
-mod cluster;
+mod codegen;
 mod fix;
 mod layers;
 mod process;
@@ -26,12 +26,16 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a cluster on this machine; Ctrl-C stops it
-    Cluster(cluster::Options),
     /// Run every test, installing what is needed
     Test(test::Options),
     /// Run what CI runs; never writes to the tree
     Ci(ci::Options),
+    /// Write the Kafka messages that the schemas in crates/kafka-wire/schemas describe
+    Codegen {
+        /// Write nothing; fail if a file is not as the schemas say
+        #[arg(long)]
+        check: bool,
+    },
     /// Format, generate code and documents, apply what clippy can mend
     Fix,
     /// Check who imports whom against the layer table
@@ -56,9 +60,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Cluster(options) => return cluster::run(&options),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
+        Command::Codegen { check } => codegen::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,
         Command::Tidy => tidy::run()?,
