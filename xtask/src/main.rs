@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod ci;
+mod cluster;
 mod codegen;
 mod fix;
 mod layers;
@@ -26,6 +27,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Start a cluster on this machine; Ctrl-C stops it
+    Cluster(cluster::Options),
     /// Run every test, installing what is needed
     Test(test::Options),
     /// Run what CI runs; never writes to the tree
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Cluster(options) => return cluster::run(&options),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,

@@ -11,6 +11,12 @@ pub(crate) fn root() -> PathBuf {
     package.parent().unwrap_or(package).to_path_buf()
 }
 
+/// The folder that cargo builds into.
+pub(crate) fn target_dir() -> PathBuf {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(chosen.unwrap_or_else(|| PathBuf::from("target")))
+}
+
 /// Every tracked file, and every new one that is not ignored, relative to the root, in git's order.
 pub(crate) fn source_files() -> Result<Vec<PathBuf>> {
     let output = Command::new("git")

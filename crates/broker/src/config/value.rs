@@ -1,0 +1,145 @@
+//! Values as people write them: addresses, sizes, durations.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// `host:port`; the host may be a name or an address, IPv6 in brackets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tcp {
+    /// Name or address, without brackets.
+    pub host: String,
+    /// Port; 0 lets the system choose.
+    pub port: u16,
+}
+
+impl fmt::Display for Tcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl FromStr for Tcp {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (host, port) = text.rsplit_once(':').ok_or(Invalid::NotAnAddress)?;
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let port = port.parse().map_err(|_| Invalid::NotAnAddress)?;
+        match host.is_empty() || host.contains(char::is_whitespace) {
+            true => Err(Invalid::NotAnAddress),
+            false => Ok(Self { host: host.to_owned(), port }),
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What does not fit about a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// A table, an array or a date.
+    #[error("must be a text, a number or true/false")]
+    NotAScalar,
+    /// Neither true nor false.
+    #[error("must be true or false")]
+    NotABoolean,
+    /// No whole number, or one outside its range.
+    #[error("must be a whole number from {min} to {max}")]
+    NotInRange {
+        /// The least that fits.
+        min: i64,
+        /// The greatest that fits.
+        max: i64,
+    },
+    /// Not `host:port`.
+    #[error("must be an address, as in 127.0.0.1:9092")]
+    NotAnAddress,
+    /// Not a duration.
+    #[error("must be a duration, as in 500ms, 30s, 10m, 12h or 7d")]
+    NotADuration,
+    /// Not a size.
+    #[error("must be a size, as in 1048576, 512KiB, 64MiB or 1GiB")]
+    NotASize,
+    /// Not one of a few words.
+    #[error("must be one of {0}")]
+    NotOneOf(&'static str),
+    /// Nothing.
+    #[error("must not be empty")]
+    Empty,
+}
+
+/// A TOML scalar as the text that a flag would have.
+pub(super) fn text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+pub(super) fn boolean(text: &str) -> Result<bool, Invalid> {
+    text.parse().map_err(|_| Invalid::NotABoolean)
+}
+
+/// A whole number from `min` to `max`.
+pub(super) fn number<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> Result<T, Invalid> {
+    let refused = Invalid::NotInRange { min, max };
+    let number: i64 = text.replace('_', "").parse().map_err(|_| refused.clone())?;
+    match (min..=max).contains(&number) {
+        true => T::try_from(number).map_err(|_| refused),
+        false => Err(refused),
+    }
+}
+
+pub(super) fn some_text(text: &str) -> Result<String, Invalid> {
+    match text.is_empty() {
+        true => Err(Invalid::Empty),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// Digits and a unit: `500ms`, `30s`, `10m`, `12h`, `7d`.
+pub(super) fn duration(text: &str) -> Result<Duration, Invalid> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or(Invalid::NotADuration)?;
+    let (digits, unit) = text.split_at(split);
+    let count: u64 = digits.parse().map_err(|_| Invalid::NotADuration)?;
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(Invalid::NotADuration),
+    };
+    count.checked_mul(unit_ms).map(Duration::from_millis).ok_or(Invalid::NotADuration)
+}
+
+/// Digits, with a binary unit if any.
+pub(super) fn size(text: &str) -> Result<u64, Invalid> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let count: u64 = digits.parse().map_err(|_| Invalid::NotASize)?;
+    let shift = match unit {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return Err(Invalid::NotASize),
+    };
+    count.checked_mul(1 << shift).ok_or(Invalid::NotASize)
+}

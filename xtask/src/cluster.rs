@@ -1,0 +1,167 @@
+//! `cargo xtask cluster`: a cluster of real processes on this machine, by one command. Builds, starts, waits until
+//! everything can be led, shows where it is, and stops all of it again; or runs a command against it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::workspace;
+
+mod build;
+mod layout;
+mod node;
+mod ports;
+mod ready;
+mod screen;
+mod task;
+
+use layout::Layout;
+use node::{Node, Running};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How many brokers to start
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=99))]
+    nodes: u16,
+
+    /// Where the brokers keep their data [default: cluster/ beside the build]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Throw away what an earlier cluster left in the data directory
+    #[arg(long)]
+    fresh: bool,
+
+    /// Run a shell command against the cluster, then stop it and exit with the command's code
+    #[arg(long, value_name = "CMD")]
+    run: Option<String>,
+
+    /// Start this binary instead of building one
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// What happens while a cluster runs.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Ctrl-C, or a request to end.
+    Interrupted,
+    /// A broker's process ended.
+    Ended { node: u16, pid: u32, how: String },
+    /// The command of `--run` ended with this code.
+    TaskEnded(u8),
+}
+
+/// A cluster must be ready by then: it also covers recovery after a crash on a slow disk.
+const READY_LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let binary = options.binary.clone().map_or_else(build::release, Ok)?;
+    let (sender, events) = channel();
+    let on_signal = sender.clone();
+    ctrlc::set_handler(move || {
+        // Nobody listens any more once the program is about to end.
+        let _ = on_signal.send(Event::Interrupted);
+    })
+    .context("signals cannot be handled")?;
+    let data_dir = options.data_dir.clone().unwrap_or_else(|| workspace::target_dir().join("cluster"));
+    let layout = Layout::prepare(&binary, &data_dir, options.nodes, options.fresh)?;
+    let mut cluster = Cluster { layout, running: Vec::new(), events, sender };
+    let result = cluster.live(options.run.as_deref());
+    cluster.stop();
+    result
+}
+
+struct Cluster {
+    layout: Layout,
+    running: Vec<Running>,
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+}
+
+impl Cluster {
+    fn live(&mut self, task: Option<&str>) -> Result<ExitCode> {
+        let started = Instant::now();
+        for node in &self.layout.nodes {
+            self.running.push(Running::start(node, &self.layout, self.sender.clone())?);
+        }
+        let Some(status) = self.await_ready()? else { return Ok(ExitCode::from(130)) };
+        self.layout.write_description(&self.running)?;
+        let screen = screen::ready(&self.layout, &self.running, &status, started.elapsed(), task.is_some());
+        match task {
+            None => println!("{screen}"),
+            // The command's own output must stay clean.
+            Some(_) => eprintln!("{screen}"),
+        }
+        let task =
+            task.map(|command| task::Task::start(command, &self.layout, self.sender.clone())).transpose()?;
+        self.await_end(task)
+    }
+
+    /// Waits until every partition can be led; `None` if that was interrupted.
+    fn await_ready(&mut self) -> Result<Option<ready::Status>> {
+        let deadline = Instant::now() + READY_LIMIT;
+        loop {
+            match self.events.recv_timeout(ready::POLL_EVERY) {
+                Ok(Event::Interrupted) => return Ok(None),
+                Ok(Event::Ended { node, how, .. }) => {
+                    bail!("node {node} {how} before the cluster was ready\n{}", self.last_lines(node))
+                }
+                Ok(Event::TaskEnded(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => bail!("the events of the brokers have ended"),
+            }
+            if let Some(status) = ready::status(&self.layout)? {
+                return Ok(Some(status));
+            }
+            let late = Instant::now() > deadline;
+            ensure!(
+                !late,
+                "the cluster was not ready within {} s\n{}",
+                READY_LIMIT.as_secs(),
+                self.last_lines(1)
+            );
+        }
+    }
+
+    /// Waits for the command's end, or else for Ctrl-C; brokers may die meanwhile and are reported.
+    fn await_end(&self, task: Option<task::Task>) -> Result<ExitCode> {
+        let mut alive = self.running.len();
+        loop {
+            match self.events.recv()? {
+                Event::TaskEnded(code) => return Ok(ExitCode::from(code)),
+                Event::Interrupted => {
+                    task.iter().for_each(task::Task::end);
+                    return Ok(if task.is_some() { ExitCode::from(130) } else { ExitCode::SUCCESS });
+                }
+                Event::Ended { node, pid, how } => {
+                    eprintln!(
+                        "node {node} (process {pid}) {how}; its last lines:\n{}",
+                        self.last_lines(node)
+                    );
+                    alive -= 1;
+                    ensure!(alive > 0 || task.is_some(), "every broker has ended");
+                }
+            }
+        }
+    }
+
+    fn last_lines(&self, node: u16) -> String {
+        self.layout.nodes.iter().find(|known| known.id == node).map(Node::last_lines).unwrap_or_default()
+    }
+
+    /// Stops every process of this cluster, also those that a command started again.
+    fn stop(&mut self) {
+        self.running.iter_mut().for_each(Running::ask_to_stop);
+        let ours = node::started_again(&self.layout);
+        ours.iter().for_each(|pid| node::terminate(*pid));
+        let deadline = Instant::now() + node::STOP_LIMIT;
+        for running in &mut self.running {
+            running.await_end(deadline);
+        }
+        ours.iter().for_each(|pid| node::await_gone(*pid, deadline));
+    }
+}

@@ -1,0 +1,187 @@
+//! One broker's process: its command line, its log, its start and its end. Processes are ended by their ids alone.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use super::Event;
+use super::layout::Layout;
+use super::ports::Ports;
+
+/// A broker that is asked to stop hands its leaderships over; after this long it is killed.
+pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+const LAST_LINES: usize = 12;
+const LAST_BYTES: u64 = 8 * 1024;
+
+/// A broker as it is laid out.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// From 1.
+    pub(crate) id: u16,
+    pub(crate) ports: Ports,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) log: PathBuf,
+    /// Where to join, and with what token; a node that has joined ignores it.
+    pub(crate) invitation: Option<(String, String)>,
+}
+
+impl Node {
+    pub(crate) fn new(id: u16, ports: Ports, data_dir: &Path, invitation: Option<(String, String)>) -> Self {
+        let log = data_dir.join(format!("node-{id}.log"));
+        Self { id, ports, data_dir: data_dir.join(format!("node-{id}")), log, invitation }
+    }
+
+    /// The command that starts the node again once it has joined.
+    pub(crate) fn command(&self, binary: &Path) -> Vec<String> {
+        let Ports { kafka, brokers, http } = self.ports;
+        let mut command = vec![binary.display().to_string(), "serve".into()];
+        for (flag, value) in [
+            ("--data-dir", self.data_dir.display().to_string()),
+            ("--node-id", self.id.to_string()),
+            ("--listen", format!("127.0.0.1:{kafka}")),
+            ("--replica-listen", format!("127.0.0.1:{brokers}")),
+            ("--http-listen", format!("127.0.0.1:{http}")),
+        ] {
+            command.extend([flag.to_owned(), value]);
+        }
+        command
+    }
+
+    /// The end of the node's log, each line indented.
+    pub(crate) fn last_lines(&self) -> String {
+        let text = tail(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let from = lines.len().saturating_sub(LAST_LINES);
+        let shown: Vec<String> =
+            lines.get(from..).unwrap_or_default().iter().map(|line| format!("    {line}")).collect();
+        if shown.is_empty() { format!("    (nothing in {})", self.log.display()) } else { shown.join("\n") }
+    }
+}
+
+fn tail(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A broker's process that this program started.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) node: u16,
+    pub(crate) pid: u32,
+    ended: Receiver<()>,
+}
+
+impl Running {
+    /// Starts the process in a group of its own, so that Ctrl-C reaches it only through this program.
+    pub(crate) fn start(node: &Node, layout: &Layout, events: Sender<Event>) -> Result<Self> {
+        let argv = node.command(&layout.binary);
+        let log = File::options().create(true).append(true).open(&node.log);
+        let log = log.with_context(|| format!("{} cannot be written", node.log.display()))?;
+        let mut command = Command::new(&layout.binary);
+        command.args(argv.iter().skip(1)).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if let Some((address, token)) = &node.invitation {
+            command.args(["--join", address, "--token", token]);
+        }
+        // A limit that the caller set for a client must not reach the broker's configuration.
+        for variable in
+            ["HIGHWATER_BOOTSTRAP", "HIGHWATER_CA", "HIGHWATER_DATA", "HIGHWATER_CLUSTER", "HIGHWATER_QUIC"]
+        {
+            command.env_remove(variable);
+        }
+        let child = command.process_group(0).spawn().context("the broker cannot be started")?;
+        Ok(Self::watched(node.id, child, events))
+    }
+
+    fn watched(node: u16, mut child: Child, events: Sender<Event>) -> Self {
+        let pid = child.id();
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            let how = child.wait().map_or_else(|error| error.to_string(), described);
+            // Whoever waited may be gone; then nobody needs to know.
+            let _ = events.send(Event::Ended { node, pid, how });
+            let _ = sender.send(());
+        });
+        Self { node, pid, ended }
+    }
+
+    pub(crate) fn ask_to_stop(&mut self) {
+        if self.ended.try_recv().is_err() {
+            terminate(self.pid);
+        }
+    }
+
+    /// Waits for the end, and forces it at the deadline.
+    pub(crate) fn await_end(&mut self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if matches!(self.ended.recv_timeout(left), Err(std::sync::mpsc::RecvTimeoutError::Timeout)) {
+            eprintln!("node {} did not stop within {} s and was killed", self.node, STOP_LIMIT.as_secs());
+            signal(self.pid, Signal::KILL);
+            let _ = self.ended.recv();
+        }
+    }
+}
+
+fn described(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "stopped".to_owned(),
+        (Some(code), _) => format!("ended with code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// Asks a process to end.
+pub(crate) fn terminate(pid: u32) {
+    signal(pid, Signal::TERM);
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = raw(pid) {
+        // It may have ended by itself meanwhile.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn raw(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Waits until a process that is not our child is gone, and forces it at the deadline.
+pub(crate) fn await_gone(pid: u32, deadline: Instant) {
+    let Some(raw) = raw(pid) else { return };
+    while test_kill_process(raw).is_ok() {
+        if Instant::now() > deadline {
+            signal(pid, Signal::KILL);
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The processes that a command started with the `command` of a node. A node's data directory stands in its command
+/// line, so nothing else can have the same.
+pub(crate) fn started_again(layout: &Layout) -> Vec<u32> {
+    let commands: Vec<Vec<String>> = layout.nodes.iter().map(|node| node.command(&layout.binary)).collect();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| command_line(*pid).is_some_and(|line| commands.contains(&line))).collect()
+}
+
+fn command_line(pid: u32) -> Option<Vec<String>> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.split_terminator('\0').map(str::to_owned).collect())
+}

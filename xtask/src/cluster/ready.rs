@@ -1,0 +1,76 @@
+//! When a cluster is ready: every node says so itself, and the cluster as a whole leads every partition.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::layout::Layout;
+use crate::process;
+
+/// Between two looks.
+pub(crate) const POLL_EVERY: Duration = Duration::from_millis(25);
+
+const ANSWER_LIMIT: Duration = Duration::from_millis(500);
+const STATUS_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a ready cluster says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) nodes: u64,
+    pub(crate) controller: i64,
+}
+
+/// The cluster's status once every partition can be led; `None` before.
+pub(crate) fn status(layout: &Layout) -> Result<Option<Status>> {
+    if !layout.nodes.iter().all(|node| says_ready(node.ports.http)) {
+        return Ok(None);
+    }
+    let mut command = Command::new(&layout.binary);
+    command.args(["cluster", "status", "--output", "json", "--bootstrap", &layout.bootstrap()]);
+    // A cluster that has just been formed may refuse for a moment; the deadline of the caller ends the attempts.
+    let Ok(lines) = process::run_quietly(&mut command, STATUS_LIMIT) else { return Ok(None) };
+    Ok(serde_json::from_str(&lines.join("\n")).ok().and_then(|answer| ready(&answer, layout.nodes.len())))
+}
+
+fn ready(answer: &Value, nodes: usize) -> Option<Status> {
+    let alive = answer.get("nodes")?.as_array()?.len();
+    let leaderless = answer.get("partitions_without_leader")?.as_u64()?;
+    let controller = answer.get("controller")?.as_i64()?;
+    let complete = alive >= nodes && leaderless == 0 && controller >= 0;
+    complete.then_some(Status { nodes: alive as u64, controller })
+}
+
+/// Asks `/readyz`.
+fn says_ready(port: u16) -> bool {
+    ask(port).is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
+}
+
+fn ask(port: u16) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut head = [0; 64];
+    let length = stream.read(&mut head)?;
+    Ok(String::from_utf8_lossy(head.get(..length).unwrap_or_default()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_ready_when_all_nodes_and_leaders_are_there() {
+        let answer = |nodes: &[u8], leaderless: u64, controller: i64| json!({ "nodes": nodes, "partitions_without_leader": leaderless, "controller": controller });
+        assert_eq!(ready(&answer(&[1, 2, 3], 0, 2), 3), Some(Status { nodes: 3, controller: 2 }));
+        assert_eq!(ready(&answer(&[1, 2], 0, 2), 3), None);
+        assert_eq!(ready(&answer(&[1, 2, 3], 1, 2), 3), None);
+        assert_eq!(ready(&answer(&[1, 2, 3], 0, -1), 3), None);
+        assert_eq!(ready(&json!({}), 3), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! What a person sees when the cluster is ready: where it is, and what to type next.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::layout::Layout;
+use super::node::Running;
+use super::ready::Status;
+
+const HEADINGS: [&str; 5] = ["node", "kafka", "quic", "http", "data"];
+
+/// The table of nodes, the state of the cluster and the next commands.
+pub(crate) fn ready(
+    layout: &Layout,
+    running: &[Running],
+    status: &Status,
+    took: Duration,
+    runs_a_task: bool,
+) -> String {
+    let mut text = table(layout);
+    text.push_str(&format!(
+        "   ready in {:.1} s: {} of {} nodes, controller is node {}.",
+        took.as_secs_f64(),
+        status.nodes,
+        layout.nodes.len(),
+        status.controller
+    ));
+    if !runs_a_task {
+        text.push_str(" Ctrl-C stops all; --fresh starts empty.\n");
+        text.push_str(&suggestions(layout, running));
+    }
+    text
+}
+
+fn table(layout: &Layout) -> String {
+    let rows: Vec<[String; 5]> = layout
+        .nodes
+        .iter()
+        .map(|node| {
+            let kafka = format!("127.0.0.1:{}", node.ports.kafka);
+            let http = format!("http://127.0.0.1:{}", node.ports.http);
+            [node.id.to_string(), kafka.clone(), kafka, http, shortened(&node.data_dir)]
+        })
+        .collect();
+    let headings = HEADINGS.map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().chain([&headings]).filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let line = |row: &[String; 5]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("   {}", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    std::iter::once(&headings).chain(&rows).map(|row| line(row) + "\n").collect()
+}
+
+/// A path as short as it can be from here.
+fn shortened(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+fn suggestions(layout: &Layout, running: &[Running]) -> String {
+    let designed = layout.nodes.first().is_some_and(|node| node.ports.kafka == 9092);
+    let mut lines = Vec::new();
+    if let Some(folder) = layout.binary.parent() {
+        lines.push(format!("export PATH={}:$PATH", shortened_folder(folder)));
+    }
+    if !designed {
+        lines.push(format!("export HIGHWATER_BOOTSTRAP={}", layout.bootstrap()));
+    }
+    lines.extend(
+        [
+            "highwater topic create orders --partitions 6",
+            "seq 1000000 | highwater produce orders",
+            "highwater consume orders --from beginning --count 3",
+        ]
+        .map(str::to_owned),
+    );
+    if let Some(first) = running.first().filter(|_| running.len() > 2) {
+        lines.push(format!("kill -9 {}     (node {}; the others take over)", first.pid, first.node));
+    }
+    let block = lines.join("\n         ");
+    format!("\n   try   {block}\n")
+}
+
+fn shortened_folder(folder: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    folder
+        .strip_prefix(&here)
+        .map_or_else(|_| folder.display().to_string(), |inside| format!("$PWD/{}", inside.display()))
+}
