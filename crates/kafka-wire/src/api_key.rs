@@ -5,8 +5,33 @@
 //! |---|---|---|---|---|
 //! | 0 | Produce | 3-11 | 0-11 | 9+ |
 //! | 1 | Fetch | 4-18 | 4-18 | 12+ |
+//! | 2 | ListOffsets | 1-11 | 1-11 | 6+ |
 //! | 3 | Metadata | 0-13 | 0-13 | 9+ |
+//! | 8 | OffsetCommit | 2-10 | 2-10 | 8+ |
+//! | 9 | OffsetFetch | 1-10 | 1-10 | 6+ |
+//! | 10 | FindCoordinator | 0-6 | 0-6 | 3+ |
+//! | 11 | JoinGroup | 0-9 | 0-9 | 6+ |
+//! | 12 | Heartbeat | 0-4 | 0-4 | 4+ |
+//! | 13 | LeaveGroup | 0-5 | 0-5 | 4+ |
+//! | 14 | SyncGroup | 0-5 | 0-5 | 4+ |
+//! | 15 | DescribeGroups | 0-6 | 0-6 | 5+ |
+//! | 16 | ListGroups | 0-5 | 0-5 | 3+ |
+//! | 17 | SaslHandshake | 0-1 | 0-1 | never |
 //! | 18 | ApiVersions | 0-4 | 0-4 | 3+ |
+//! | 19 | CreateTopics | 2-7 | 2-7 | 5+ |
+//! | 20 | DeleteTopics | 1-6 | 1-6 | 4+ |
+//! | 21 | DeleteRecords | 0-2 | 0-2 | 2+ |
+//! | 22 | InitProducerId | 0-5 | 0-5 | 2+ |
+//! | 23 | OffsetForLeaderEpoch | 2-4 | 2-4 | 4+ |
+//! | 32 | DescribeConfigs | 1-4 | 1-4 | 4+ |
+//! | 33 | AlterConfigs | 0-2 | 0-2 | 2+ |
+//! | 36 | SaslAuthenticate | 0-2 | 0-2 | 2+ |
+//! | 37 | CreatePartitions | 0-3 | 0-3 | 2+ |
+//! | 42 | DeleteGroups | 0-2 | 0-2 | 2+ |
+//! | 44 | IncrementalAlterConfigs | 0-1 | 0-1 | 1+ |
+//! | 55 | DescribeQuorum | 0-2 | 0-2 | 0+ |
+//! | 60 | DescribeCluster | 0-2 | 0-2 | 0+ |
+//! | 75 | DescribeTopicPartitions | 0-0 | 0-0 | 0+ |
 
 use crate::api::ApiSpec;
 
@@ -17,23 +42,128 @@ pub enum ApiKey {
     Produce,
     /// Reads record batches from partitions; waits for new ones.
     Fetch,
+    /// Finds offsets by time, and the ends of partitions.
+    ListOffsets,
     /// Describes brokers, topics and partitions.
     Metadata,
+    /// Stores a group's positions.
+    OffsetCommit,
+    /// Tells a group's positions.
+    OffsetFetch,
+    /// Finds the broker that coordinates a group or a transaction.
+    FindCoordinator,
+    /// Enters a consumer group, or enters it again.
+    JoinGroup,
+    /// Keeps a member in its group.
+    Heartbeat,
+    /// Takes members out of a group.
+    LeaveGroup,
+    /// Gives the leader's assignment to the group, and each member its own.
+    SyncGroup,
+    /// Describes groups and their members.
+    DescribeGroups,
+    /// Lists the groups that the broker coordinates.
+    ListGroups,
+    /// Chooses how the client will authenticate.
+    SaslHandshake,
     /// Tells which APIs and versions the broker speaks, and its features.
     ApiVersions,
+    /// Creates topics.
+    CreateTopics,
+    /// Deletes topics with all their records.
+    DeleteTopics,
+    /// Deletes the records before an offset.
+    DeleteRecords,
+    /// Gives a producer its id and epoch.
+    InitProducerId,
+    /// Tells where a leader epoch ends in the log.
+    OffsetForLeaderEpoch,
+    /// Tells the settings of topics and brokers.
+    DescribeConfigs,
+    /// Replaces all settings of a resource.
+    AlterConfigs,
+    /// Carries one step of authentication.
+    SaslAuthenticate,
+    /// Adds partitions to topics.
+    CreatePartitions,
+    /// Deletes groups that have no members.
+    DeleteGroups,
+    /// Edits settings one by one.
+    IncrementalAlterConfigs,
+    /// Describes the voters and observers of the metadata quorum.
+    DescribeQuorum,
+    /// Describes the brokers of the cluster and their addresses.
+    DescribeCluster,
+    /// Describes topics in pages.
+    DescribeTopicPartitions,
 }
 
 impl ApiKey {
     /// Every API, by number.
-    pub const ALL: &'static [Self] = &[Self::Produce, Self::Fetch, Self::Metadata, Self::ApiVersions];
+    pub const ALL: &'static [Self] = &[
+        Self::Produce,
+        Self::Fetch,
+        Self::ListOffsets,
+        Self::Metadata,
+        Self::OffsetCommit,
+        Self::OffsetFetch,
+        Self::FindCoordinator,
+        Self::JoinGroup,
+        Self::Heartbeat,
+        Self::LeaveGroup,
+        Self::SyncGroup,
+        Self::DescribeGroups,
+        Self::ListGroups,
+        Self::SaslHandshake,
+        Self::ApiVersions,
+        Self::CreateTopics,
+        Self::DeleteTopics,
+        Self::DeleteRecords,
+        Self::InitProducerId,
+        Self::OffsetForLeaderEpoch,
+        Self::DescribeConfigs,
+        Self::AlterConfigs,
+        Self::SaslAuthenticate,
+        Self::CreatePartitions,
+        Self::DeleteGroups,
+        Self::IncrementalAlterConfigs,
+        Self::DescribeQuorum,
+        Self::DescribeCluster,
+        Self::DescribeTopicPartitions,
+    ];
 
     /// The API of that number.
     pub const fn from_number(number: i16) -> Option<Self> {
         Some(match number {
             0 => Self::Produce,
             1 => Self::Fetch,
+            2 => Self::ListOffsets,
             3 => Self::Metadata,
+            8 => Self::OffsetCommit,
+            9 => Self::OffsetFetch,
+            10 => Self::FindCoordinator,
+            11 => Self::JoinGroup,
+            12 => Self::Heartbeat,
+            13 => Self::LeaveGroup,
+            14 => Self::SyncGroup,
+            15 => Self::DescribeGroups,
+            16 => Self::ListGroups,
+            17 => Self::SaslHandshake,
             18 => Self::ApiVersions,
+            19 => Self::CreateTopics,
+            20 => Self::DeleteTopics,
+            21 => Self::DeleteRecords,
+            22 => Self::InitProducerId,
+            23 => Self::OffsetForLeaderEpoch,
+            32 => Self::DescribeConfigs,
+            33 => Self::AlterConfigs,
+            36 => Self::SaslAuthenticate,
+            37 => Self::CreatePartitions,
+            42 => Self::DeleteGroups,
+            44 => Self::IncrementalAlterConfigs,
+            55 => Self::DescribeQuorum,
+            60 => Self::DescribeCluster,
+            75 => Self::DescribeTopicPartitions,
             _ => return None,
         })
     }
@@ -57,6 +187,14 @@ impl ApiKey {
                 max: 18,
                 flexible_from: Some(12),
             },
+            Self::ListOffsets => &ApiSpec {
+                number: 2,
+                name: "ListOffsets",
+                accepted_min: 1,
+                advertised_min: 1,
+                max: 11,
+                flexible_from: Some(6),
+            },
             Self::Metadata => &ApiSpec {
                 number: 3,
                 name: "Metadata",
@@ -65,6 +203,86 @@ impl ApiKey {
                 max: 13,
                 flexible_from: Some(9),
             },
+            Self::OffsetCommit => &ApiSpec {
+                number: 8,
+                name: "OffsetCommit",
+                accepted_min: 2,
+                advertised_min: 2,
+                max: 10,
+                flexible_from: Some(8),
+            },
+            Self::OffsetFetch => &ApiSpec {
+                number: 9,
+                name: "OffsetFetch",
+                accepted_min: 1,
+                advertised_min: 1,
+                max: 10,
+                flexible_from: Some(6),
+            },
+            Self::FindCoordinator => &ApiSpec {
+                number: 10,
+                name: "FindCoordinator",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 6,
+                flexible_from: Some(3),
+            },
+            Self::JoinGroup => &ApiSpec {
+                number: 11,
+                name: "JoinGroup",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 9,
+                flexible_from: Some(6),
+            },
+            Self::Heartbeat => &ApiSpec {
+                number: 12,
+                name: "Heartbeat",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 4,
+                flexible_from: Some(4),
+            },
+            Self::LeaveGroup => &ApiSpec {
+                number: 13,
+                name: "LeaveGroup",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 5,
+                flexible_from: Some(4),
+            },
+            Self::SyncGroup => &ApiSpec {
+                number: 14,
+                name: "SyncGroup",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 5,
+                flexible_from: Some(4),
+            },
+            Self::DescribeGroups => &ApiSpec {
+                number: 15,
+                name: "DescribeGroups",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 6,
+                flexible_from: Some(5),
+            },
+            Self::ListGroups => &ApiSpec {
+                number: 16,
+                name: "ListGroups",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 5,
+                flexible_from: Some(3),
+            },
+            Self::SaslHandshake => &ApiSpec {
+                number: 17,
+                name: "SaslHandshake",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 1,
+                flexible_from: None,
+            },
             Self::ApiVersions => &ApiSpec {
                 number: 18,
                 name: "ApiVersions",
@@ -72,6 +290,118 @@ impl ApiKey {
                 advertised_min: 0,
                 max: 4,
                 flexible_from: Some(3),
+            },
+            Self::CreateTopics => &ApiSpec {
+                number: 19,
+                name: "CreateTopics",
+                accepted_min: 2,
+                advertised_min: 2,
+                max: 7,
+                flexible_from: Some(5),
+            },
+            Self::DeleteTopics => &ApiSpec {
+                number: 20,
+                name: "DeleteTopics",
+                accepted_min: 1,
+                advertised_min: 1,
+                max: 6,
+                flexible_from: Some(4),
+            },
+            Self::DeleteRecords => &ApiSpec {
+                number: 21,
+                name: "DeleteRecords",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(2),
+            },
+            Self::InitProducerId => &ApiSpec {
+                number: 22,
+                name: "InitProducerId",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 5,
+                flexible_from: Some(2),
+            },
+            Self::OffsetForLeaderEpoch => &ApiSpec {
+                number: 23,
+                name: "OffsetForLeaderEpoch",
+                accepted_min: 2,
+                advertised_min: 2,
+                max: 4,
+                flexible_from: Some(4),
+            },
+            Self::DescribeConfigs => &ApiSpec {
+                number: 32,
+                name: "DescribeConfigs",
+                accepted_min: 1,
+                advertised_min: 1,
+                max: 4,
+                flexible_from: Some(4),
+            },
+            Self::AlterConfigs => &ApiSpec {
+                number: 33,
+                name: "AlterConfigs",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(2),
+            },
+            Self::SaslAuthenticate => &ApiSpec {
+                number: 36,
+                name: "SaslAuthenticate",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(2),
+            },
+            Self::CreatePartitions => &ApiSpec {
+                number: 37,
+                name: "CreatePartitions",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 3,
+                flexible_from: Some(2),
+            },
+            Self::DeleteGroups => &ApiSpec {
+                number: 42,
+                name: "DeleteGroups",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(2),
+            },
+            Self::IncrementalAlterConfigs => &ApiSpec {
+                number: 44,
+                name: "IncrementalAlterConfigs",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 1,
+                flexible_from: Some(1),
+            },
+            Self::DescribeQuorum => &ApiSpec {
+                number: 55,
+                name: "DescribeQuorum",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(0),
+            },
+            Self::DescribeCluster => &ApiSpec {
+                number: 60,
+                name: "DescribeCluster",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 2,
+                flexible_from: Some(0),
+            },
+            Self::DescribeTopicPartitions => &ApiSpec {
+                number: 75,
+                name: "DescribeTopicPartitions",
+                accepted_min: 0,
+                advertised_min: 0,
+                max: 0,
+                flexible_from: Some(0),
             },
         }
     }
