@@ -77,3 +77,40 @@ impl Container {
         Ok((version, payload, reader.rest()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{CRC, every_cut_and_flip_is_refused};
+    use proptest::prelude::*;
+
+    const KIND: Container = Container { magic: *b"HWxx", version: 3 };
+
+    #[test]
+    fn every_cut_and_flip_of_a_container_is_refused() {
+        every_cut_and_flip_is_refused(&KIND.seal(b"payload", CRC), |file| KIND.open(file, CRC).map(|_| ()));
+    }
+
+    #[test]
+    fn another_kind_or_a_newer_version_is_said() {
+        let other = Container { magic: *b"HWyy", ..KIND }.seal(b"", CRC);
+        assert_eq!(KIND.open(&other, CRC), Err(FileError::Magic));
+        let newer = Container { version: 4, ..KIND }.seal(b"", CRC);
+        assert_eq!(KIND.open(&newer, CRC), Err(FileError::Version { found: 4, newest: 3 }));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_is_opened(payload: Vec<u8>, rest: Vec<u8>) {
+            let mut file = KIND.seal(&payload, CRC);
+            prop_assert_eq!(KIND.open(&file, CRC), Ok((3, payload.as_slice())));
+            file.extend_from_slice(&rest);
+            prop_assert_eq!(KIND.open_prefix(&file, CRC), Ok((3, payload.as_slice(), rest.as_slice())));
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_refused(file: Vec<u8>) {
+            prop_assert!(KIND.open(&file, CRC).is_err());
+        }
+    }
+}

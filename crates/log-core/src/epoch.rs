@@ -133,3 +133,112 @@ impl EpochCache {
         Ok(Self { entries })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{CRC, every_cut_and_flip_is_refused};
+    use proptest::prelude::*;
+
+    fn cache(entries: &[(i32, i64)]) -> EpochCache {
+        let mut cache = EpochCache::new();
+        entries.iter().for_each(|&(epoch, start)| cache.assign(LeaderEpoch(epoch), Offset(start)));
+        cache
+    }
+
+    fn check(epoch: i32, expected: Option<(i32, i64)>) {
+        let found = cache(&[(2, 10), (5, 20), (6, 30)]).end_offset_for(LeaderEpoch(epoch), Offset(40));
+        assert_eq!(found, expected.map(|(epoch, end)| (LeaderEpoch(epoch), Offset(end))));
+    }
+
+    #[test]
+    fn the_answer_is_the_largest_epoch_at_most_the_asked_and_its_own_end() {
+        check(1, None);
+        check(2, Some((2, 20)));
+        check(4, Some((2, 20)));
+        check(5, Some((5, 30)));
+        check(6, Some((6, 40)));
+        check(9, Some((6, 40)));
+    }
+
+    #[test]
+    fn an_epoch_without_records_is_replaced() {
+        assert_eq!(cache(&[(1, 0), (2, 7), (3, 7)]), cache(&[(1, 0), (3, 7)]));
+    }
+
+    #[test]
+    fn deletion_keeps_the_epoch_that_holds_the_log_start() {
+        let mut deleted = cache(&[(2, 10), (5, 20), (6, 30)]);
+        deleted.raise_start_to(Offset(25));
+        assert_eq!(deleted, cache(&[(5, 25), (6, 30)]));
+        deleted.raise_start_to(Offset(30));
+        assert_eq!(deleted, cache(&[(6, 30)]));
+        deleted.raise_start_to(Offset(99));
+        assert_eq!(deleted, cache(&[(6, 99)]));
+    }
+
+    #[test]
+    #[should_panic(expected = "leader epoch 1 after 2")]
+    fn epochs_never_go_back() {
+        let _ = cache(&[(2, 0), (1, 5)]);
+    }
+
+    #[test]
+    fn every_cut_and_flip_of_a_checkpoint_is_refused() {
+        let file = cache(&[(2, 10), (5, 20)]).encode(CRC);
+        every_cut_and_flip_is_refused(&file, |file| EpochCache::decode(file, CRC));
+    }
+
+    /// A log as the epoch of each record from offset 0 on.
+    fn derived(log: &[i32], log_start: usize) -> EpochCache {
+        let mut cache = EpochCache::new();
+        for (offset, &epoch) in log.iter().enumerate().skip(log_start) {
+            cache.assign(LeaderEpoch(epoch), Offset(offset as i64));
+        }
+        cache
+    }
+
+    proptest! {
+        #[test]
+        fn the_cache_is_what_the_records_say(
+            steps in proptest::collection::vec((0..3_i32, 0..4_usize, 0..40_usize, 0..6_usize), 1..20),
+        ) {
+            let (mut cache, mut log, mut log_start) = (EpochCache::new(), std::vec![0_i32; 0], 0);
+            for (bump, records, cut, delete) in steps {
+                let epoch = log.last().copied().unwrap_or(0) + bump;
+                for _ in 0..records {
+                    cache.assign(LeaderEpoch(epoch), Offset(log.len() as i64));
+                    log.push(epoch);
+                }
+                if cut < log.len() && cut > log_start {
+                    log.truncate(cut);
+                    cache.truncate_to(Offset(cut as i64));
+                }
+                if log_start + delete < log.len() {
+                    log_start += delete;
+                    cache.raise_start_to(Offset(log_start as i64));
+                }
+                prop_assert_eq!(&cache, &derived(&log, log_start));
+                prop_assert_eq!(EpochCache::decode(&cache.encode(CRC), CRC), Ok(cache.clone()));
+                for asked in 0..=epoch + 1 {
+                    let at_most = log.iter().skip(log_start).copied().filter(|&epoch| epoch <= asked).max();
+                    let end = log.iter().enumerate().rposition(|(at, &epoch)| at >= log_start && epoch <= asked);
+                    let expected = at_most.zip(end).map(|(epoch, last)| (LeaderEpoch(epoch), Offset(last as i64 + 1)));
+                    let found = cache.end_offset_for(LeaderEpoch(asked), Offset(log.len() as i64));
+                    prop_assert_eq!(found, expected);
+                }
+                for (offset, &epoch) in log.iter().enumerate().skip(log_start) {
+                    prop_assert_eq!(cache.epoch_of(Offset(offset as i64)), Some(LeaderEpoch(epoch)));
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_refused(payload: Vec<u8>) {
+            prop_assert!(EpochCache::decode(&payload, CRC).is_err());
+            if let Ok(cache) = EpochCache::decode(&CONTAINER.seal(&payload, CRC), CRC) {
+                prop_assert_eq!(cache.encode(CRC), CONTAINER.seal(&payload, CRC));
+            }
+        }
+    }
+}

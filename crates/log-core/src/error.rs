@@ -234,6 +234,39 @@ pub enum ScanError {
     },
 }
 
+/// Why a batch of an idempotent producer may not be appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SequenceError {
+    /// Not the sequence that follows the last one.
+    #[error("batch has sequence {found}, expected {expected}")]
+    OutOfOrder {
+        /// The base sequence.
+        found: Sequence,
+        /// The one expected.
+        expected: Sequence,
+    },
+    /// A newer incarnation of the producer has written here.
+    #[error("batch has producer epoch {found}, the producer is at {current}")]
+    Epoch {
+        /// The batch's epoch.
+        found: ProducerEpoch,
+        /// The newest epoch known.
+        current: ProducerEpoch,
+    },
+}
+
+impl SequenceError {
+    /// Kafka's error code: `OUT_OF_ORDER_SEQUENCE_NUMBER` or `INVALID_PRODUCER_EPOCH`.
+    #[must_use]
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::OutOfOrder { .. } => 45,
+            Self::Epoch { .. } => 47,
+        }
+    }
+}
+
 /// Why a small file (index, checkpoint, snapshot, chain) cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

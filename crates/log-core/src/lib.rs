@@ -12,23 +12,31 @@ extern crate std;
 
 pub mod batch;
 mod bytes;
+pub mod chain;
 pub mod codec;
 pub mod container;
+pub mod directory;
 pub mod epoch;
 pub mod error;
 pub mod ids;
 pub mod index;
 pub mod limits;
 pub mod offset;
+pub mod producer;
+pub mod retention;
 pub mod segment;
+#[cfg(test)]
+mod testing;
 pub mod time;
 
+pub use chain::Link;
 pub use codec::{CodecError, Codecs, Compression, Crc32c};
 pub use epoch::{EpochCache, EpochStart};
-pub use error::{BatchError, BuildError, FileError, RecordError, Refusal, ScanError};
+pub use error::{BatchError, BuildError, FileError, RecordError, Refusal, ScanError, SequenceError};
 pub use ids::{
     BrokerEpoch, BrokerId, ClusterId, DirectoryId, Incarnation, LeaderEpoch, MetadataOffset, PartitionEpoch,
     PartitionIndex, ProducerEpoch, ProducerId, Sequence, Session, TopicId, TopicPartition,
 };
 pub use offset::{LogOffsets, Offset};
+pub use producer::{ProducerTable, SequenceCheck};
 pub use time::{MonoTime, Now, Timestamp};

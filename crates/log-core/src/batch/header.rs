@@ -10,6 +10,9 @@ use crate::limits::BATCH_BYTES_HARD_MAX;
 use crate::offset::Offset;
 use crate::time::Timestamp;
 
+/// Where the bytes begin that the checksum covers.
+pub(crate) const CRC_COVERS_FROM: usize = layout::ATTRIBUTES;
+
 /// A header of magic 2 whose numbers agree with each other: the length holds at least the header and at most
 /// [`BATCH_BYTES_HARD_MAX`], the codec is known, `0 <= record_count <= last_offset_delta + 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,10 +119,17 @@ pub fn claimed_bytes(bytes: &[u8]) -> Option<usize> {
     batch_bytes_of(crate::bytes::array_at(bytes, layout::LENGTH)?).ok()
 }
 
+/// The checksum that the header at the start of `bytes` stores, whatever else is wrong with it.
+pub(crate) fn stored_crc(bytes: &[u8]) -> Option<u32> {
+    let magic = crate::bytes::array_at(bytes, layout::MAGIC_AT).map(i8::from_be_bytes);
+    let stored = crate::bytes::array_at(bytes, layout::CRC).map(u32::from_be_bytes);
+    stored.filter(|_| magic == Some(MAGIC))
+}
+
 /// CRC-32C of the batch made of `header` and `records`, as it should stand in the header.
 #[must_use]
 pub fn crc_of(header: &HeaderBytes, records: &[u8], crc: Crc32c) -> u32 {
-    let covered = header.get(layout::ATTRIBUTES..).expect("the attributes lie inside the header");
+    let covered = header.get(CRC_COVERS_FROM..).expect("the attributes lie inside the header");
     crc(crc(0, covered), records)
 }
 

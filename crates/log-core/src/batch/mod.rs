@@ -23,6 +23,7 @@ pub use check::{Batches, check_stored, records_of};
 pub use control::{ControlRecord, EndMarker, TransactionEnd};
 pub use decompress::decompress;
 pub use header::{BatchHeader, claimed_bytes, crc_of};
+pub(crate) use header::{CRC_COVERS_FROM, stored_crc};
 pub use layout::{HEADER_BYTES, HeaderBytes, LOG_OVERHEAD_BYTES, MAGIC};
 pub use records::{Headers, Record, RecordHeader, Records, max_timestamp_of, walk_lengths};
 pub use validate::{ProduceRules, Produced, Stamp, TimestampType, validate};

@@ -3,15 +3,17 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::codec::{Codecs, Compression};
 use crate::error::{BatchError, RecordError, Refusal};
 use crate::ids::{LeaderEpoch, ProducerEpoch, ProducerId, Sequence};
 use crate::offset::Offset;
+use crate::testing::CRC;
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp(1_000_000);
-const CRC: crate::Crc32c = crc32c::crc32c_append;
 
 fn record(value: &[u8]) -> NewRecord<'_> {
     NewRecord { timestamp: NOW, key: Some(b"k"), value: Some(value), headers: &[] }
@@ -308,4 +310,143 @@ fn batches_are_taken_until_one_is_cut() {
     assert_eq!(batches.by_ref().map(|(header, _)| header.record_count).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(batches.rest().len(), 70);
     assert_eq!(Batches::new(&bytes[..one - 1]).next(), None);
+}
+
+/// Every field of a batch with its place and bytes.
+fn annotated(batch: &[u8]) -> std::string::String {
+    const FIELDS: [(usize, usize, &str); 13] = [
+        (0, 8, "base offset"),
+        (8, 4, "length of what follows"),
+        (12, 4, "partition leader epoch"),
+        (16, 1, "magic"),
+        (17, 4, "crc-32c of what follows"),
+        (21, 2, "attributes"),
+        (23, 4, "last offset delta"),
+        (27, 8, "base timestamp"),
+        (35, 8, "max timestamp"),
+        (43, 8, "producer id"),
+        (51, 2, "producer epoch"),
+        (53, 4, "base sequence"),
+        (57, 4, "record count"),
+    ];
+    let records = (61, batch.len() - 61, "records");
+    let line = |(at, count, name): (usize, usize, &str)| {
+        let bytes: std::string::String =
+            batch[at..at + count].iter().map(|byte| std::format!("{byte:02x}")).collect();
+        std::format!("{at:4}  {bytes}  {name}\n")
+    };
+    FIELDS.into_iter().chain([records]).map(line).collect()
+}
+
+#[test]
+fn the_bytes_of_a_batch_are_frozen() {
+    let headers = [RecordHeader { key: b"h", value: Some(b"1") }, RecordHeader { key: b"h", value: None }];
+    let mut builder = BatchBuilder::new();
+    builder.push(&NewRecord { headers: &headers, ..record(b"one") }).unwrap();
+    builder.push(&NewRecord { timestamp: Timestamp(NOW.0 - 5), key: None, ..record(b"two") }).unwrap();
+    let mut bytes = builder.build(&spec(), Codecs::PLAIN, CRC).unwrap();
+    patch::assign_in_place(&mut bytes, Offset(42), LeaderEpoch(9));
+    insta::assert_snapshot!(annotated(&bytes));
+}
+
+#[test]
+fn the_bytes_of_a_marker_are_frozen() {
+    let marker = EndMarker {
+        end: TransactionEnd::Abort,
+        producer_id: ProducerId(7),
+        producer_epoch: ProducerEpoch(2),
+        coordinator_epoch: 5,
+        timestamp: NOW,
+    };
+    insta::assert_snapshot!(annotated(&marker.batch(CRC)));
+}
+
+/// An owned record: timestamp, key, value, headers.
+type Owned = (i64, Option<Vec<u8>>, Option<Vec<u8>>, Vec<(Vec<u8>, Option<Vec<u8>>)>);
+
+fn owned_record() -> impl Strategy<Value = Owned> {
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..100);
+    let header = (bytes(), proptest::option::of(bytes()));
+    let headers = proptest::collection::vec(header, 0..4);
+    (0..NOW.0, proptest::option::of(bytes()), proptest::option::of(bytes()), headers)
+}
+
+fn build(records: &[Owned]) -> Vec<u8> {
+    let mut builder = BatchBuilder::new();
+    for (timestamp, key, value, headers) in records {
+        let headers: Vec<_> =
+            headers.iter().map(|(key, value)| RecordHeader { key, value: value.as_deref() }).collect();
+        let record = NewRecord {
+            timestamp: Timestamp(*timestamp),
+            key: key.as_deref(),
+            value: value.as_deref(),
+            headers: &headers,
+        };
+        let expected = builder.batch_bytes_with(&record);
+        builder.push(&record).unwrap();
+        assert_eq!(builder.batch_bytes(), expected);
+    }
+    builder.build(&spec(), Codecs::PLAIN, CRC).unwrap()
+}
+
+fn owned(record: Record<'_>) -> Owned {
+    let headers = record.headers.map(|header| (header.key.to_vec(), header.value.map(<[u8]>::to_vec)));
+    let (key, value) = (record.key.map(<[u8]>::to_vec), record.value.map(<[u8]>::to_vec));
+    (record.timestamp.0, key, value, headers.collect())
+}
+
+proptest! {
+    #[test]
+    fn records_are_read_back(records in proptest::collection::vec(owned_record(), 1..20)) {
+        let bytes = build(&records);
+        let header = validate(&bytes, &ProduceRules::at(NOW), CRC).unwrap().header;
+        let body = records_of(&header, &bytes).unwrap();
+        let found: Vec<_> = Records::new(&header, body).map(Result::unwrap).collect();
+        for (index, record) in found.iter().enumerate() {
+            prop_assert_eq!(record.offset, Offset(index as i64));
+        }
+        prop_assert_eq!(found.into_iter().map(owned).collect::<Vec<_>>(), records);
+    }
+
+    #[test]
+    fn a_cut_batch_is_incomplete(records in proptest::collection::vec(owned_record(), 1..5), cut in 0.0..1.0) {
+        let bytes = build(&records);
+        let have = (bytes.len() as f64 * cut) as usize;
+        let found = check_stored(&bytes[..have], CRC);
+        let incomplete = matches!(found, Err(BatchError::Incomplete { need, .. }) if need > have);
+        prop_assert!(incomplete, "{found:?}");
+        prop_assert!(validate(&bytes[..have], &ProduceRules::at(NOW), CRC).is_err());
+    }
+
+    #[test]
+    fn a_flip_is_seen_but_in_offset_and_epoch(records in proptest::collection::vec(owned_record(), 1..5), at in 0.0..1.0) {
+        let mut bytes = build(&records);
+        let bit = ((bytes.len() * 8) as f64 * at) as usize;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let outside = [0..8, 12..16].iter().any(|range| range.contains(&(bit / 8)));
+        prop_assert_eq!(validate(&bytes, &ProduceRules::at(NOW), CRC).is_ok(), outside);
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes: Vec<u8>) {
+        prop_assert!(BatchHeader::parse(&bytes).is_err() || check_stored(&bytes, CRC).is_err());
+        prop_assert!(validate(&bytes, &ProduceRules::at(NOW), CRC).is_err());
+        let _ = claimed_bytes(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_records_are_read_or_refused(body in proptest::collection::vec(0..20_u8, 0..200), count in -1..9_i32) {
+        let mut bytes = batch(&[b"one"]);
+        bytes.truncate(HEADER_BYTES);
+        let header = BatchHeader { record_count: count.max(0), ..BatchHeader::parse(&bytes).unwrap() };
+        let mut records = 0;
+        let all_read = Records::new(&header, &body).all(|record| {
+            records += 1;
+            record.is_ok_and(|record| record.headers.count() < body.len())
+        });
+        prop_assert!(records <= count.max(0) + 1);
+        if all_read {
+            prop_assert_eq!(walk_lengths(&body, count), Ok(()));
+        }
+    }
 }

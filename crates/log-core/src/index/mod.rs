@@ -3,6 +3,8 @@
 
 mod builder;
 mod offset_index;
+#[cfg(test)]
+mod tests;
 mod time_index;
 
 pub use builder::SegmentIndexes;

@@ -4,6 +4,8 @@ mod name;
 mod roll;
 mod scan;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use name::{NameError, SegmentFile, SegmentKind};
 pub use roll::{ActiveSegment, Incoming, RollPolicy, RollReason};

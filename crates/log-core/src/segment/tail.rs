@@ -9,13 +9,13 @@
 //! - X lies below what is known to be durable or was committed: *damage*.
 //! - only zeros follow X: *clean end*.
 //! - the file is zero from a sector boundary inside the batch at X on: *torn tail*, that write never completed.
-//! - else *suspect*: rot of a synced batch, or sectors of unsynced ones that reached the disk in any order.
+//! - else, or when a later segment was written, *suspect*: rot of a synced batch, or sectors of unsynced ones that reached the disk in any order.
 //!
 //! The length of a batch lies outside its CRC. A synced last batch whose length rots upward would look torn, since
 //! zeros then follow "inside" it; [`TailScan::finish`] therefore tries whether the CRC holds for a shorter length.
 
 use super::scan::{Refused, is_zero};
-use crate::batch::{BatchHeader, HEADER_BYTES};
+use crate::batch::{CRC_COVERS_FROM, HEADER_BYTES, stored_crc};
 use crate::codec::Crc32c;
 use crate::limits::SECTOR_BYTES;
 use crate::offset::Offset;
@@ -44,8 +44,8 @@ pub struct TailFacts {
     pub file_bytes: u64,
     /// The batch is whole but for its length field: not torn, whatever the zeros say.
     pub length_rotten: bool,
-    /// Files of later segments exist.
-    pub segments_follow: bool,
+    /// A file of a later segment holds anything but zeros.
+    pub later_segment_written: bool,
 }
 
 /// What the end of a log is.
@@ -67,9 +67,8 @@ pub fn tail_verdict(tail: &TailFacts, bound: &BoundFacts) -> TailVerdict {
     if tail.offset < bound.durable_end || tail.offset < bound.high_watermark {
         return TailVerdict::Damage;
     }
-    if tail.segments_follow {
-        // A roll fsyncs the old segment before the new one counts, so a bad batch before a later segment
-        // is not the last write.
+    if tail.later_segment_written {
+        // Whatever stands at X was not the last write of this log, so it is no torn tail.
         return TailVerdict::Suspect;
     }
     if tail.zeros_from <= tail.position {
@@ -104,6 +103,8 @@ pub struct TailScan {
 struct LengthRot {
     stored: Option<u32>,
     crc_to_zeros: u32,
+    /// Bytes that `crc_to_zeros` covers.
+    covered: u64,
     zeros: u64,
     crc: Crc32c,
     skip: usize,
@@ -112,16 +113,15 @@ struct LengthRot {
 /// Zeros that a batch may end with and still be found whole: the last record's header count and short values.
 const TRAILING_ZEROS_TRIED: u64 = 4096;
 
-const CRC_COVERS_FROM: usize = 21;
-
 impl TailScan {
-    /// Starts behind the last good batch. `header` are the first bytes there, as many of a header as the file has.
+    /// Starts at the batch that was refused; `header` are the first bytes there, at least a header's if the file has
+    /// as many. They are fed again.
     #[must_use]
     pub fn new(refused: Refused, header: &[u8], crc: Crc32c) -> Self {
-        let stored = BatchHeader::parse(header).ok().map(|header| header.crc);
         let length = LengthRot {
-            stored: stored_crc(header).or(stored),
+            stored: stored_crc(header),
             crc_to_zeros: 0,
+            covered: 0,
             zeros: 0,
             crc,
             skip: CRC_COVERS_FROM,
@@ -141,7 +141,7 @@ impl TailScan {
 
     /// The facts, once the whole file was fed.
     #[must_use]
-    pub fn finish(self, segments_follow: bool) -> TailFacts {
+    pub fn finish(self, later_segment_written: bool) -> TailFacts {
         TailFacts {
             position: self.refused.position,
             offset: self.refused.offset,
@@ -149,7 +149,7 @@ impl TailScan {
             zeros_from: self.zeros_from,
             file_bytes: self.position,
             length_rotten: self.length.holds(),
-            segments_follow,
+            later_segment_written,
         }
     }
 }
@@ -163,6 +163,7 @@ impl LengthRot {
         self.skip -= skipped;
         let covered = bytes.get(skipped..used).unwrap_or(&[]);
         self.crc_to_zeros = (self.crc)(self.crc_to_zeros, covered);
+        self.covered += covered.len() as u64;
         self.zeros += (bytes.len() - used.max(skipped)) as u64;
     }
 
@@ -173,26 +174,24 @@ impl LengthRot {
             let count = self.zeros.min(ZEROS.len() as u64);
             let part = ZEROS.get(..count as usize).expect("the count is at most the length");
             self.crc_to_zeros = (self.crc)(self.crc_to_zeros, part);
+            self.covered += count;
             self.zeros -= count;
         }
     }
 
     fn holds(self) -> bool {
         let Some(stored) = self.stored else { return false };
+        // The checksum of a header that was cut before its checksum is 0, and so is that of no bytes.
+        let covered_min = (HEADER_BYTES - CRC_COVERS_FROM) as u64;
         let mut computed = self.crc_to_zeros;
-        for _ in 0..self.zeros.min(TRAILING_ZEROS_TRIED) {
-            if computed == stored {
+        for added in 0..=self.zeros.min(TRAILING_ZEROS_TRIED) {
+            if computed == stored && self.covered + added >= covered_min {
                 return true;
             }
             computed = (self.crc)(computed, &[0]);
         }
-        computed == stored
+        false
     }
-}
-
-fn stored_crc(header: &[u8]) -> Option<u32> {
-    let magic_holds = header.get(16) == Some(&2);
-    magic_holds.then(|| crate::bytes::array_at(header, 17).map(u32::from_be_bytes)).flatten()
 }
 
 fn trailing_zeros(bytes: &[u8]) -> usize {
