@@ -1,0 +1,215 @@
+//! One file of the simulated medium: what the page cache shows and what the platter holds, apart.
+//!
+//! ```text
+//! write ──> cached bytes + dirty sectors ──sync──> durable bytes ──restart──> cached bytes
+//!                          └──power cut: any subset of the dirty sectors, any length in between──┘
+//! ```
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Dice;
+use crate::disk::SECTOR_BYTES;
+
+const SECTOR: usize = SECTOR_BYTES as usize;
+
+/// A file's bytes in both places.
+#[derive(Debug, Default)]
+pub(super) struct FileNode {
+    cached: Vec<u8>,
+    durable: Vec<u8>,
+    /// Sectors that the platter lacks, with the number of the write that changed them last.
+    dirty: BTreeMap<usize, u64>,
+    /// The length differs from the platter's, by the write with this number.
+    length_dirty: Option<u64>,
+    writes: u64,
+    /// Nothing of it is in the page cache.
+    pub(super) cold: bool,
+}
+
+/// What a sync carries to the platter: the dirty sectors as they were when it was asked for.
+#[derive(Debug)]
+pub(super) struct Carried {
+    sectors: Vec<(usize, u64, Vec<u8>)>,
+    length: Option<(usize, u64)>,
+}
+
+impl FileNode {
+    pub(super) fn len(&self) -> usize {
+        self.cached.len()
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.dirty.is_empty() && self.length_dirty.is_none()
+    }
+
+    pub(super) fn write(&mut self, position: usize, bytes: &[u8]) {
+        self.writes += 1;
+        let end = position + bytes.len();
+        if end > self.cached.len() {
+            self.resize(end);
+        }
+        if let Some(place) = self.cached.get_mut(position..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.mark(position..end);
+    }
+
+    pub(super) fn resize(&mut self, len: usize) {
+        self.writes += 1;
+        let before = self.cached.len();
+        self.cached.resize(len, 0);
+        self.length_dirty = Some(self.writes);
+        if len < before {
+            self.dirty.retain(|sector, _| sector * SECTOR < len);
+        }
+        // What a file grows by must read as zeros even where the platter still holds the bytes of a cut.
+        self.mark(before.min(len)..len);
+    }
+
+    pub(super) fn read(&self, position: usize, into: &mut [u8]) -> usize {
+        copy_out(&self.cached, position, into)
+    }
+
+    /// Clean sectors come from the platter, dirty ones from the cache, where the next sync finds them.
+    pub(super) fn read_around_cache(&self, position: usize, into: &mut [u8]) -> usize {
+        let count = copy_out(&self.cached, position, into);
+        for (index, byte) in into.iter_mut().take(count).enumerate() {
+            if !self.dirty.contains_key(&((position + index) / SECTOR)) {
+                *byte = self.durable.get(position + index).copied().unwrap_or(0);
+            }
+        }
+        count
+    }
+
+    /// What a sync asked for now will carry.
+    pub(super) fn carry(&self) -> Carried {
+        let sectors = self.dirty.iter();
+        let sectors = sectors.map(|(&sector, &write)| (sector, write, sector_of(&self.cached, sector)));
+        Carried {
+            sectors: sectors.collect(),
+            length: self.length_dirty.map(|write| (self.cached.len(), write)),
+        }
+    }
+
+    pub(super) fn settle(&mut self, carried: Carried) {
+        if let Some((length, write)) = carried.length {
+            self.durable.resize(length, 0);
+            if self.length_dirty == Some(write) {
+                self.length_dirty = None;
+            }
+        }
+        for (sector, write, bytes) in carried.sectors {
+            put_sector(&mut self.durable, sector, &bytes);
+            if self.dirty.get(&sector) == Some(&write) {
+                self.dirty.remove(&sector);
+            }
+        }
+    }
+
+    /// A failed sync: the kernel takes the pages for clean although the platter lacks them.
+    pub(super) fn forget(&mut self, show_old: bool) {
+        if show_old {
+            self.cached.clone_from(&self.durable);
+        }
+        self.dirty.clear();
+        self.length_dirty = None;
+    }
+
+    /// The kernel writes some dirty sectors back on its own.
+    pub(super) fn write_back(&mut self, dice: &mut Dice) {
+        let mut carried = self.carry();
+        carried.sectors.retain(|_| dice.coin());
+        carried.length = carried.length.filter(|_| dice.coin());
+        self.settle(carried);
+    }
+
+    /// Power is lost: each dirty sector lives or dies on its own, and so does a changed length.
+    pub(super) fn lose_power(&mut self, dice: &mut Dice) {
+        if self.length_dirty.is_some() {
+            let length = self.surviving_length(dice);
+            self.durable.resize(length, 0);
+        }
+        let dirty: Vec<usize> = self.dirty.keys().copied().collect();
+        for sector in dirty {
+            if dice.coin() {
+                let bytes = sector_of(&self.cached, sector);
+                put_sector(&mut self.durable, sector, &bytes);
+            }
+        }
+        self.restart();
+    }
+
+    fn surviving_length(&self, dice: &mut Dice) -> usize {
+        let (old, new) = (self.durable.len(), self.cached.len());
+        if new <= old {
+            return if dice.coin() { new } else { old };
+        }
+        match dice.below(3) {
+            0 => old,
+            1 => new,
+            _ => (old + dice.below(new - old + 1)).next_multiple_of(SECTOR).min(new),
+        }
+    }
+
+    /// The machine starts again: the cache shows what the platter holds.
+    fn restart(&mut self) {
+        self.cached.clone_from(&self.durable);
+        self.dirty.clear();
+        self.length_dirty = None;
+        self.cold = true;
+    }
+
+    /// The cache drops its clean pages.
+    pub(super) fn evict(&mut self) {
+        if self.is_clean() {
+            self.cached.clone_from(&self.durable);
+            self.cold = true;
+        }
+    }
+
+    /// Rot: flips bits of the platter, and of the cache where it is clean.
+    pub(super) fn rot(&mut self, position: usize, mask: u8) {
+        if let Some(byte) = self.durable.get_mut(position) {
+            *byte ^= mask;
+        }
+        if !self.dirty.contains_key(&(position / SECTOR))
+            && let Some(byte) = self.cached.get_mut(position)
+        {
+            *byte ^= mask;
+        }
+    }
+
+    fn mark(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        for sector in range.start / SECTOR..range.end.div_ceil(SECTOR) {
+            self.dirty.insert(sector, self.writes);
+        }
+    }
+}
+
+fn copy_out(from: &[u8], position: usize, into: &mut [u8]) -> usize {
+    let there = from.get(position..).unwrap_or(&[]);
+    let count = there.len().min(into.len());
+    if let (Some(into), Some(there)) = (into.get_mut(..count), there.get(..count)) {
+        into.copy_from_slice(there);
+    }
+    count
+}
+
+fn sector_of(bytes: &[u8], sector: usize) -> Vec<u8> {
+    let start = sector * SECTOR;
+    bytes.get(start..(start + SECTOR).min(bytes.len())).unwrap_or(&[]).to_vec()
+}
+
+/// Puts a sector where the file reaches; what lies behind its length is not part of it.
+fn put_sector(durable: &mut [u8], sector: usize, bytes: &[u8]) {
+    let start = sector * SECTOR;
+    let end = (start + bytes.len()).min(durable.len());
+    if let Some(place) = durable.get_mut(start..end) {
+        let count = place.len();
+        place.copy_from_slice(bytes.get(..count).unwrap_or(&[]));
+    }
+}

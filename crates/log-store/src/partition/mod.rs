@@ -1,0 +1,3 @@
+//! One replica's log of one partition.
+
+pub mod types;
