@@ -25,6 +25,19 @@ pub struct ApiSpec {
     pub flexible_from: Option<i16>,
 }
 
+impl ApiSpec {
+    /// `versions` are the accepted minimum, the advertised minimum and the maximum.
+    pub(crate) const fn new(
+        number: i16,
+        name: &'static str,
+        versions: [i16; 3],
+        flexible_from: Option<i16>,
+    ) -> Self {
+        let [accepted_min, advertised_min, max] = versions;
+        Self { number, name, accepted_min, advertised_min, max, flexible_from }
+    }
+}
+
 impl ApiKey {
     /// The number on the wire.
     pub const fn number(self) -> i16 {

@@ -41,9 +41,10 @@ pub(super) fn api_key(apis: &[Api]) -> String {
 }
 
 fn spec(api: &Api) -> String {
+    let (accept, advertise) = (api.accept, api.advertise);
     format!(
-        "&ApiSpec {{ number: {}, name: \"{}\", accepted_min: {}, advertised_min: {}, max: {}, flexible_from: {:?} }}",
-        api.number, api.name, api.accept.first, api.advertise.first, api.accept.last, api.flexible
+        "const {{ &ApiSpec::new({}, \"{}\", [{}, {}, {}], {:?}) }}",
+        api.number, api.name, accept.first, advertise.first, accept.last, api.flexible
     )
 }
 
