@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A position in a partition's log. As a boundary it is exclusive: the offset *after* the last record meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Offset(pub i64);
 
 impl Offset {

@@ -23,6 +23,7 @@ impl MonoTime {
 
 /// Wall-clock time in milliseconds since 1970. Record timestamps and retention use only this; −1 means "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
