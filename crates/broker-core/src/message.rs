@@ -9,16 +9,21 @@
 //! answers [`ControlRequest::Stopped`]; only if all say clean may the clean mark be written (D8).
 
 use core::fmt;
+use std::sync::Arc;
 
 use log_core::{
-    BrokerEpoch, BrokerId, DirectoryId, LeaderEpoch, MonoTime, Offset, PartitionEpoch, PartitionIndex,
-    ProducerId, TopicId, TopicPartition,
+    BrokerEpoch, BrokerId, DirectoryId, LeaderEpoch, MonoTime, Offset, PartitionEpoch, ProducerId, TopicId,
+    TopicPartition,
 };
+use metadata_core::{ClusterImage, Refusal};
 
 /// From Control to a shard.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ShardMessage {
+    /// What this broker's copy of the metadata log says now. Sent to every shard after each applied burst, before any
+    /// answer that depends on it.
+    Image(Arc<ClusterImage>),
     /// The registration of this incarnation is applied: the shard may lead and follow under this broker epoch.
     Registered {
         /// The epoch that the registration gave.
@@ -70,6 +75,13 @@ pub enum ControlRequest {
         partition_epoch: PartitionEpoch,
         /// What was found, for operators.
         fault: Fault,
+    },
+    /// A faulty replica without a seat has dropped all it had, durably, and begins anew as an empty follower.
+    ReplicaReset {
+        /// The replica's partition.
+        partition: TopicPartition,
+        /// The partition epoch that the shard has applied.
+        partition_epoch: PartitionEpoch,
     },
     /// Every replica of a deleted topic that this shard held is removed and the removal is durable (C6).
     RemovalConfirmed {
@@ -132,13 +144,13 @@ pub enum Fault {
 pub struct IsrChange {
     /// The partition.
     pub partition: TopicPartition,
-    /// The leader's own broker epoch.
+    /// The leader's own replica epoch: see [`ClusterImage::replica_epoch`].
     pub broker_epoch: BrokerEpoch,
     /// The leader epoch it leads under.
     pub leader_epoch: LeaderEpoch,
     /// The partition epoch that it expects; the change is refused under another.
     pub partition_epoch: PartitionEpoch,
-    /// The whole new ISR, each member under the broker epoch that the leader knows.
+    /// The whole new ISR, each member under the replica epoch that the leader knows.
     pub members: Vec<(BrokerId, BrokerEpoch)>,
     /// Who leaves, and whether it may enter the ELR (C4).
     pub leaving: Vec<(BrokerId, LeaveReason)>,
@@ -226,8 +238,8 @@ pub struct NewTopic {
     pub partitions: Option<i32>,
     /// The number of replicas of each; the cluster's default if none.
     pub replication_factor: Option<i16>,
-    /// The replicas of each partition; empty to have them placed.
-    pub assignments: Vec<(PartitionIndex, Vec<BrokerId>)>,
+    /// The replicas of each partition, from partition 0; empty to have them placed.
+    pub assignments: Vec<Vec<BrokerId>>,
     /// Configuration keys that differ from the defaults.
     pub configs: Vec<(String, String)>,
     /// Check only.
@@ -239,9 +251,7 @@ pub struct NewTopic {
 pub enum ConfigResource {
     /// One topic's.
     Topic(TopicId),
-    /// One broker's.
-    Broker(BrokerId),
-    /// The defaults of all brokers.
+    /// The defaults of the whole cluster.
     Cluster,
 }
 
@@ -323,6 +333,9 @@ pub struct QuorumMember {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
+    /// It was checked and refused; nothing changed.
+    #[error("{0}")]
+    Refused(Refusal),
     /// The deadline passed; the command may or may not have been carried out.
     #[error("the outcome is unknown: no answer from the controller in time")]
     TimedOut,
