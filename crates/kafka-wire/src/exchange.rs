@@ -14,7 +14,7 @@ mod client;
 #[cfg(feature = "broker")]
 pub use broker::{RequestFrame, api_versions_fallback, encode_response};
 #[cfg(feature = "client")]
-pub use client::{decode_response, encode_request, response_correlation_id};
+pub use client::{decode_api_versions_response, decode_response, encode_request, response_correlation_id};
 
 /// The body of a request or a response.
 pub trait Body {

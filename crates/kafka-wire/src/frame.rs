@@ -20,8 +20,14 @@ pub const FRAME_BYTES_MAX_DEFAULT: usize = 100 << 20;
 /// `max.request.size` (1 MiB) with its header. Untouched room costs no memory until bytes arrive.
 pub const EAGER_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 
-/// Room for a read when nothing is known about what comes, in bytes (a guess: some hundred small requests).
-const READ_BYTES_MIN: usize = 64 << 10;
+/// Room that a new buffer has at least, in bytes (a guess: some hundred small requests).
+const BUFFER_BYTES_MIN: usize = 64 << 10;
+
+/// Room for a read below which a new buffer is made although no frame asks for it, in bytes (a guess: some requests).
+const READ_BYTES_MIN: usize = 4 << 10;
+
+/// Frames like the last one that a new buffer has room for, so that one read brings several.
+const FRAMES_A_BUFFER: usize = 4;
 
 /// The shortest body: a correlation id.
 const BODY_BYTES_MIN: i32 = 4;
@@ -49,9 +55,9 @@ impl FrameReader {
     /// Room for the next read, at least one byte and as a rule the rest of the frame. It takes any `read_buf`; bytes
     /// put into it are received.
     pub fn spare(&mut self) -> Limit<&mut BytesMut> {
-        let missing = self.missing();
-        if self.buffer.capacity() - self.buffer.len() < missing {
-            self.buffer.reserve(missing);
+        let (wanted, needed) = self.room();
+        if self.buffer.capacity() - self.buffer.len() < needed {
+            self.buffer.reserve(wanted);
         }
         let room = self.buffer.capacity() - self.buffer.len();
         (&mut self.buffer).limit(room)
@@ -65,6 +71,14 @@ impl FrameReader {
     /// Bytes received and not yet given out.
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.len()
+    }
+
+    /// Gives the memory back if nothing is buffered: for a connection that has been silent for a while.
+    pub fn release(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+            self.last_frame_bytes = 0;
+        }
     }
 
     /// The next whole frame, if it is there.
@@ -96,16 +110,20 @@ impl FrameReader {
         }
     }
 
-    /// Room to make for the next read: the rest of the frame as far as it has earned it, or a frame like the last one.
-    fn missing(&self) -> usize {
+    /// Room that a new buffer shall have, and room below which one is made.
+    ///
+    /// While a frame is awaited both are its rest, as far as it has earned it. Between frames the next one is taken to
+    /// resemble the last: it shall fit whole, or its beginning would be copied when its length is known.
+    fn room(&self) -> (usize, usize) {
         let have = self.buffer.len();
-        match self.frame_length() {
-            Ok(Some(len)) => {
-                let earned = EAGER_BYTES_MAX.max(2 * have);
-                (LENGTH_PREFIX + len).min(earned).saturating_sub(have).max(1)
-            }
-            _ => self.last_frame_bytes.clamp(READ_BYTES_MIN, EAGER_BYTES_MAX) - have.min(LENGTH_PREFIX),
+        if let Ok(Some(len)) = self.frame_length() {
+            let earned = EAGER_BYTES_MAX.max(2 * have);
+            let rest = (LENGTH_PREFIX + len).min(earned).saturating_sub(have).max(1);
+            return (rest, rest);
         }
+        let next = self.last_frame_bytes.min(EAGER_BYTES_MAX);
+        let wanted = (FRAMES_A_BUFFER * next).clamp(BUFFER_BYTES_MIN, EAGER_BYTES_MAX);
+        (wanted, next.max(READ_BYTES_MIN) - have.min(LENGTH_PREFIX))
     }
 }
 

@@ -6,7 +6,10 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::Body;
-use crate::{Decode, DecodeError, Encode, EncodeError, Reader, RequestHeader, ResponseHeader, Rope, Writer};
+use crate::messages::api_versions::ApiVersionsResponse;
+use crate::{
+    Decode, DecodeError, Encode, EncodeError, ErrorCode, Reader, RequestHeader, ResponseHeader, Rope, Writer,
+};
 
 /// The frame of a request.
 pub fn encode_request<B>(
@@ -41,6 +44,18 @@ where
     let body = B::decode(&mut reader, version)?;
     reader.finish()?;
     Ok((header.correlation_id, body))
+}
+
+/// Reads the response to an `ApiVersions` request. A broker that does not know its version answers in version 0 with
+/// [`ErrorCode::UnsupportedVersion`] and, as a rule, the range that it knows (KIP-511): ask again within it.
+pub fn decode_api_versions_response(
+    frame: &Bytes,
+    version: i16,
+) -> Result<(i32, ApiVersionsResponse<'_>), DecodeError> {
+    let mut reader = Reader::new(frame);
+    reader.i32()?;
+    let refused = reader.error()? == ErrorCode::UnsupportedVersion;
+    decode_response(frame, if refused { 0 } else { version })
 }
 
 /// Which request a response answers; enough to know how to read the rest.

@@ -58,8 +58,9 @@ fn api_versions_of_an_unknown_version_is_answered_in_version_0_with_its_range() 
     assert_eq!(refused, expected);
     let answer = body_of(api_versions_fallback(9));
     assert_eq!(answer, &b"\0\0\0\x09\0\x23\0\0\0\x01\0\x12\0\0\0\x04"[..]);
-    let (correlation_id, read) = decode_response::<ApiVersionsResponse>(&answer, 0).unwrap();
+    let (correlation_id, read) = decode_api_versions_response(&answer, 4).unwrap();
     assert_eq!((correlation_id, read.error_code), (9, ErrorCode::UnsupportedVersion));
+    assert_eq!(read.api_keys, [ApiKey::ApiVersions.advertised()]);
 }
 
 #[test]
