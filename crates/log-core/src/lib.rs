@@ -18,6 +18,7 @@ pub mod container;
 pub mod directory;
 pub mod epoch;
 pub mod error;
+pub mod frame;
 pub mod ids;
 pub mod index;
 pub mod limits;
@@ -33,6 +34,7 @@ pub use chain::Link;
 pub use codec::{CodecError, Codecs, Compression, Crc32c};
 pub use epoch::{EpochCache, EpochStart};
 pub use error::{BatchError, BuildError, FileError, RecordError, Refusal, ScanError, SequenceError};
+pub use frame::{FRAME_PREFIX_BYTES, Frame, FrameError, FrameLimits, FrameSizes, frame_head};
 pub use ids::{
     BrokerEpoch, BrokerId, ClusterId, DirectoryId, Incarnation, LeaderEpoch, MetadataOffset, PartitionEpoch,
     PartitionIndex, ProducerEpoch, ProducerId, Sequence, Session, TopicId, TopicPartition,
