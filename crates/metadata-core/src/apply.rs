@@ -11,7 +11,7 @@ mod isr;
 mod ledger;
 mod seats;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod topics;
 
 use std::collections::BTreeMap;
