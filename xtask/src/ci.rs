@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{layers, test, tidy, tools, workspace};
+use crate::{codegen, layers, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -33,6 +33,7 @@ fn checks() -> Vec<Step> {
     vec![
         Step::inside("toolchain", tools::toolchain),
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
+        Step::inside("generated code", || codegen::run(true)),
         Step::inside("layers", layers::run),
         Step::inside("tidy", tidy::run),
         Step::cargo(

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{process, steps, tools};
+use crate::{codegen, process, steps, tools};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Applies clippy's suggestions, then formats.
+/// Generates code, applies clippy's suggestions, then formats.
 pub(crate) fn run() -> Result<()> {
     tools::toolchain()?;
+    codegen::run(false)?;
     let clippy = ["clippy", "--fix", "--allow-dirty", "--allow-staged", "--workspace", "--all-targets"];
     process::run(steps::cargo().args(clippy), LIMIT)?;
     process::run(steps::cargo().args(["fmt", "--all"]), LIMIT)?;

@@ -1,7 +1,7 @@
 // @generated from schemas/ by cargo xtask codegen
 //! Which APIs there are and in which versions; the one place that says so.
 //!
-//! | key | API | accepted | advertised | flexible |
+//! | key | API | decoded | advertised | flexible |
 //! |---|---|---|---|---|
 //! | 0 | Produce | 3-11 | 0-11 | 9+ |
 //! | 1 | Fetch | 4-18 | 4-18 | 12+ |

@@ -1,5 +1,6 @@
 //! Whatever comes in: no panic, and no more memory than a small multiple of what came in.
 
+#![cfg(all(feature = "broker", feature = "client"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! Any value of any message in any version is read and written again as the same bytes.
 
+#![cfg(all(feature = "broker", feature = "client"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod support;

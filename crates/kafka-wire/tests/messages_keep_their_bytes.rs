@@ -1,6 +1,7 @@
 //! The bytes of every message, annotated, in the versions where its layout changes most: the first, the last before
 //! flexible ones, the first flexible one and the newest. Each is read and written again as it stands.
 
+#![cfg(all(feature = "broker", feature = "client"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod support;

@@ -7,17 +7,11 @@ use super::schema::{Api, shapes};
 /// `src/api_key.rs`: the one table from which version negotiation, decode limits and docs come.
 pub(super) fn api_key(apis: &[Api]) -> String {
     let mut code = String::from(
-        "// @generated from schemas/ by cargo xtask codegen\n//! Which APIs there are and in which versions; the one place that says so.\n//!\n\
-         //! | key | API | accepted | advertised | flexible |\n//! |---|---|---|---|---|\n",
+        "// @generated from schemas/ by cargo xtask codegen\n\
+         //! Which APIs there are and in which versions; the one place that says so.\n//!\n",
     );
-    for api in apis {
-        let flexible = api.flexible.map_or("never".to_owned(), |first| format!("{first}+"));
-        let (accept, advertise) = (api.accept, api.advertise);
-        let _ = writeln!(
-            code,
-            "//! | {} | {} | {}-{} | {}-{} | {flexible} |",
-            api.number, api.name, accept.first, accept.last, advertise.first, advertise.last
-        );
+    for line in table(apis).lines() {
+        let _ = writeln!(code, "//! {line}");
     }
     code.push_str("\nuse crate::api::ApiSpec;\n\n");
     code.push_str("/// An API of the protocol.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub enum ApiKey {\n");
@@ -38,6 +32,32 @@ pub(super) fn api_key(apis: &[Api]) -> String {
     }
     code.push_str("}\n}\n}\n");
     code
+}
+
+fn table(apis: &[Api]) -> String {
+    let mut table = String::from("| key | API | decoded | advertised | flexible |\n|---|---|---|---|---|\n");
+    for api in apis {
+        let flexible = api.flexible.map_or("never".to_owned(), |first| format!("{first}+"));
+        let (accept, advertise) = (api.accept, api.advertise);
+        let _ = writeln!(
+            table,
+            "| {} | {} | {}-{} | {}-{} | {flexible} |",
+            api.number, api.name, accept.first, accept.last, advertise.first, advertise.last
+        );
+    }
+    table
+}
+
+/// `docs/kafka-apis.md`.
+pub(super) fn table_for_users(apis: &[Api]) -> String {
+    format!(
+        "<!-- @generated from crates/kafka-wire/schemas by cargo xtask codegen -->\n\n# Kafka APIs\n\n\
+         What the protocol crate reads and writes. A broker advertises the APIs that it handles, with the range in the \
+         column *advertised*; it\nanswers those in *decoded*. `Produce` 0 to 2 are advertised because older clients take \
+         them as the sign that compression works; no client\nsends them. Flexible versions have compact lengths and \
+         tagged fields.\n\n{}",
+        table(apis)
+    )
 }
 
 fn spec(api: &Api) -> String {

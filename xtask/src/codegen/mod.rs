@@ -22,22 +22,15 @@ use schema::Api;
 pub(crate) fn run(check: bool) -> Result<()> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/kafka-wire");
     let apis = read_schemas(&crate_dir.join("schemas"))?;
-    let mut files = vec![
-        (crate_dir.join("src/api_key.rs"), index::api_key(&apis)),
-        (crate_dir.join("src/messages/mod.rs"), index::messages(&apis)),
-    ];
-    for api in &apis {
-        files.push((crate_dir.join(format!("src/messages/{}.rs", api.module())), rust::module(api)));
-    }
+    let files = generate(&crate_dir, &apis)?;
     let mut stale = left_over(&crate_dir.join("src/messages"), &files)?;
-    for (path, code) in &files {
-        let code = rustfmt(code).with_context(|| format!("formatting {}", path.display()))?;
-        if fs::read_to_string(path).ok().as_ref() == Some(&code) {
+    for (path, text) in &files {
+        if fs::read_to_string(path).ok().as_ref() == Some(text) {
             continue;
         }
         stale.push(path.clone());
         if !check {
-            fs::write(path, code).with_context(|| format!("writing {}", path.display()))?;
+            fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
         }
     }
     if check && !stale.is_empty() {
@@ -46,6 +39,22 @@ pub(crate) fn run(check: bool) -> Result<()> {
     }
     println!("codegen: {} APIs, {} files changed", apis.len(), stale.len());
     Ok(())
+}
+
+fn generate(crate_dir: &Path, apis: &[Api]) -> Result<Vec<(PathBuf, String)>> {
+    let src = crate_dir.join("src");
+    let mut files = vec![
+        (src.join("api_key.rs"), index::api_key(apis)),
+        (src.join("messages/mod.rs"), index::messages(apis)),
+    ];
+    for api in apis {
+        files.push((src.join(format!("messages/{}.rs", api.module())), rust::module(api)));
+    }
+    for (path, code) in &mut files {
+        *code = rustfmt(code).with_context(|| format!("formatting {}", path.display()))?;
+    }
+    files.push((crate_dir.join("../../docs/kafka-apis.md"), index::table_for_users(apis)));
+    Ok(files)
 }
 
 fn read_schemas(dir: &Path) -> Result<Vec<Api>> {
@@ -62,7 +71,7 @@ fn read_schemas(dir: &Path) -> Result<Vec<Api>> {
     Ok(apis)
 }
 
-/// Files in the folder of messages that no schema makes: they cannot be compiled, but they would mislead.
+/// Files in the folder of messages that no schema makes.
 fn left_over(dir: &Path, files: &[(PathBuf, String)]) -> Result<Vec<PathBuf>> {
     let known = |path: &PathBuf| files.iter().any(|(file, _)| file == path);
     Ok(list(dir)?.into_iter().filter(|path| !known(path)).collect())
@@ -86,3 +95,6 @@ fn rustfmt(code: &str) -> Result<String> {
     ensure!(output.status.success(), "rustfmt: {}", output.status);
     Ok(String::from_utf8(output.stdout)?)
 }
+
+#[cfg(test)]
+mod tests;
