@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::rope::{FileRange, Records, Rope, Segment};
 use crate::{EncodeError, ErrorCode, Uuid};
@@ -26,7 +26,7 @@ pub trait Encode {
 /// A frame being written.
 #[derive(Debug)]
 pub struct Writer {
-    small: BytesMut,
+    small: Vec<u8>,
     cuts: Vec<Cut>,
     outside_bytes: usize,
     error: Option<EncodeError>,
@@ -55,12 +55,15 @@ impl Default for Writer {
 impl Writer {
     /// Starts a frame: room for the length prefix, which is known at the end.
     pub fn new() -> Self {
-        let mut small = BytesMut::with_capacity(256);
-        small.put_i32(0);
+        let mut small = Vec::with_capacity(256);
+        small.extend_from_slice(&[0; LENGTH_PREFIX]);
         Self { small, cuts: Vec::new(), outside_bytes: 0, error: None }
     }
 
     /// Ends the frame. `ranges` are the file ranges of the body in the order of writing.
+    ///
+    /// # Panics
+    /// If there are fewer ranges than the body wrote.
     pub fn finish<F>(mut self, ranges: Vec<FileRange<F>>) -> Result<Rope<F>, EncodeError> {
         let len = self.small.len() - LENGTH_PREFIX + self.outside_bytes;
         let prefix = self.length(len, i32::MAX as usize);
@@ -69,47 +72,47 @@ impl Writer {
         }
         let prefix = (prefix as i32).to_be_bytes();
         self.small.iter_mut().zip(prefix).for_each(|(byte, value)| *byte = value);
-        Ok(assemble(self.small.freeze(), self.cuts, ranges))
+        Ok(assemble(self.small.into(), self.cuts, ranges))
     }
 
     /// A byte: 1 is true.
     pub fn bool(&mut self, value: bool) {
-        self.small.put_u8(u8::from(value));
+        self.small.push(u8::from(value));
     }
 
     /// A signed byte.
     pub fn i8(&mut self, value: i8) {
-        self.small.put_i8(value);
+        self.small.extend_from_slice(&value.to_be_bytes());
     }
 
     /// A signed 16-bit number.
     pub fn i16(&mut self, value: i16) {
-        self.small.put_i16(value);
+        self.small.extend_from_slice(&value.to_be_bytes());
     }
 
     /// An unsigned 16-bit number.
     pub fn u16(&mut self, value: u16) {
-        self.small.put_u16(value);
+        self.small.extend_from_slice(&value.to_be_bytes());
     }
 
     /// A signed 32-bit number.
     pub fn i32(&mut self, value: i32) {
-        self.small.put_i32(value);
+        self.small.extend_from_slice(&value.to_be_bytes());
     }
 
     /// A signed 64-bit number.
     pub fn i64(&mut self, value: i64) {
-        self.small.put_i64(value);
+        self.small.extend_from_slice(&value.to_be_bytes());
     }
 
     /// A 128-bit id.
     pub fn uuid(&mut self, value: Uuid) {
-        self.small.put_slice(&value.0);
+        self.small.extend_from_slice(&value.0);
     }
 
     /// An error code.
     pub fn error(&mut self, value: ErrorCode) {
-        self.small.put_i16(value.code());
+        self.i16(value.code());
     }
 
     /// An unsigned number in one to five bytes, seven bits each, lowest first.
@@ -121,7 +124,7 @@ impl Writer {
     /// A string.
     pub fn string(&mut self, compact: bool, value: &str) {
         self.string_length(compact, value.len());
-        self.small.put_slice(value.as_bytes());
+        self.small.extend_from_slice(value.as_bytes());
     }
 
     /// A string that may be null if `nullable`.
@@ -136,7 +139,7 @@ impl Writer {
     /// A byte array, copied.
     pub fn bytes(&mut self, compact: bool, value: &[u8]) {
         self.count(compact, value.len());
-        self.small.put_slice(value);
+        self.small.extend_from_slice(value);
     }
 
     /// Records, not copied unless they are few; may be null if `nullable`.
@@ -250,7 +253,7 @@ impl Writer {
 
     fn shared(&mut self, bytes: &Bytes) {
         if bytes.len() < SEGMENT_BYTES_MIN {
-            self.small.put_slice(bytes);
+            self.small.extend_from_slice(bytes);
         } else {
             self.cut(Outside::Bytes(bytes.clone()), bytes.len());
         }
