@@ -104,6 +104,9 @@ pub enum BatchError {
     /// The chain of records is broken.
     #[error("batch holds a bad record: {0}")]
     Record(#[from] RecordError),
+    /// The records do not decompress.
+    #[error("batch cannot be decompressed: {0}")]
+    Codec(#[from] CodecError),
 }
 
 /// The protocol's word for why a produced batch was refused. Numbers: Kafka's error codes.
@@ -141,9 +144,11 @@ impl BatchError {
     pub const fn refusal(self) -> Refusal {
         match self {
             Self::Length { .. } | Self::Crc { .. } => Refusal::CorruptMessage,
-            Self::TooLarge { .. } => Refusal::MessageTooLarge,
+            Self::TooLarge { .. } | Self::Codec(CodecError::TooLarge { .. }) => Refusal::MessageTooLarge,
             Self::Timestamp { .. } | Self::TimestampType => Refusal::InvalidTimestamp,
-            Self::UnknownCodec { .. } | Self::ZstdBeforeV7 => Refusal::UnsupportedCompressionType,
+            Self::UnknownCodec { .. } | Self::ZstdBeforeV7 | Self::Codec(CodecError::Unavailable(_)) => {
+                Refusal::UnsupportedCompressionType
+            }
             Self::Incomplete { .. }
             | Self::Magic { .. }
             | Self::NotOneBatch { .. }
@@ -152,6 +157,7 @@ impl BatchError {
             | Self::ControlFromClient
             | Self::ProducerFields { .. }
             | Self::TransactionWithoutProducer
+            | Self::Codec(CodecError::Malformed(_))
             | Self::Record(_) => Refusal::InvalidRecord,
         }
     }

@@ -113,23 +113,23 @@ impl BatchBuilder {
     /// Length of the batch in bytes, uncompressed, if `record` were added.
     #[must_use]
     pub fn batch_bytes_with(&self, record: &NewRecord<'_>) -> usize {
-        let body = self.body_bytes(record);
-        self.bytes.len().saturating_add(varint::encoded_bytes(body as i64)).saturating_add(body)
+        self.batch_bytes_with_body(self.body_bytes(record))
     }
 
     /// Adds a record.
     ///
     /// Errors: [`BuildError::TooLarge`] if the batch would exceed [`BATCH_BYTES_HARD_MAX`]; nothing is added then.
     pub fn push(&mut self, record: &NewRecord<'_>) -> Result<(), BuildError> {
-        let bytes = self.batch_bytes_with(record);
+        let body = self.body_bytes(record);
+        let bytes = self.batch_bytes_with_body(body);
         if bytes > BATCH_BYTES_HARD_MAX {
             return Err(BuildError::TooLarge { bytes, max: BATCH_BYTES_HARD_MAX });
         }
         if self.record_count == 0 {
             self.base_timestamp = record.timestamp;
         }
-        let body = self.body_bytes(record);
         let out = &mut self.bytes;
+        out.reserve(bytes - out.len());
         varint::put_i64(out, body as i64);
         out.push(0);
         varint::put_i64(out, record.timestamp.0.wrapping_sub(self.base_timestamp.0));
@@ -191,6 +191,10 @@ impl BatchBuilder {
         let checksum = crc_of(header, records, crc);
         layout::put(header, layout::CRC, checksum.to_be_bytes());
         Ok(batch)
+    }
+
+    fn batch_bytes_with_body(&self, body: usize) -> usize {
+        self.bytes.len().saturating_add(varint::encoded_bytes(body as i64)).saturating_add(body)
     }
 
     /// Bytes of the record behind its length.

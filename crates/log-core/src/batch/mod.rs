@@ -9,6 +9,7 @@ mod check;
 mod control;
 mod decompress;
 mod header;
+mod inside;
 mod layout;
 pub mod patch;
 mod records;

@@ -4,6 +4,7 @@
 //! All work on the 61 header bytes alone: an append may copy those and leave the records in the receive buffer.
 
 use super::attributes::Attributes;
+use super::build::ProducerStamp;
 use super::header::crc_of;
 use super::layout::{self, HeaderBytes};
 use super::validate::Stamp;
@@ -27,6 +28,15 @@ pub fn assign_in_place(batch: &mut [u8], base_offset: Offset, leader_epoch: Lead
     assign(header, base_offset, leader_epoch);
 }
 
+/// Gives the batch to another producer, epoch or sequence: a client that got a new epoch sends what it holds again.
+/// Recomputes the CRC over `records`.
+pub fn set_producer(header: &mut HeaderBytes, records: &[u8], producer: ProducerStamp, crc: Crc32c) {
+    layout::put(header, layout::PRODUCER_ID, producer.id.0.to_be_bytes());
+    layout::put(header, layout::PRODUCER_EPOCH, producer.epoch.0.to_be_bytes());
+    layout::put(header, layout::BASE_SEQUENCE, producer.base_sequence.0.to_be_bytes());
+    set_crc(header, records, crc);
+}
+
 /// Sets the timestamps that [`validate`](super::validate) decided on; recomputes the CRC over `records` if
 /// anything changed. [`Stamp::Walk`] changes nothing: the caller has to walk first.
 pub fn stamp(header: &mut HeaderBytes, records: &[u8], stamp: Stamp, crc: Crc32c) {
@@ -43,6 +53,10 @@ fn set_timestamp(header: &mut HeaderBytes, records: &[u8], max: Timestamp, log_a
     let bits = attributes.with_log_append_time(log_append).bits();
     layout::put(header, layout::ATTRIBUTES, bits.to_be_bytes());
     layout::put(header, layout::MAX_TIMESTAMP, max.0.to_be_bytes());
+    set_crc(header, records, crc);
+}
+
+fn set_crc(header: &mut HeaderBytes, records: &[u8], crc: Crc32c) {
     let computed = crc_of(header, records, crc);
     layout::put(header, layout::CRC, computed.to_be_bytes());
 }

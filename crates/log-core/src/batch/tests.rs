@@ -268,6 +268,45 @@ fn a_stored_batch_may_be_empty_or_a_marker() {
     assert!(validate(&bytes, &ProduceRules::at(NOW), CRC).is_err());
 }
 
+/// Codecs that keep the bytes as they are, whatever the codec.
+const TRANSPARENT: Codecs = Codecs {
+    compress: |_, input, output| (Codecs::PLAIN.compress)(Compression::None, input, output),
+    decompress: |codec, input, limit, output| match codec {
+        Compression::Gzip => Err(crate::CodecError::Malformed(codec)),
+        _ => (Codecs::PLAIN.decompress)(Compression::None, input, limit, output),
+    },
+};
+
+fn inside(max: i64, codec: u8, limit: usize) -> Result<Stamp, BatchError> {
+    let (bytes, rules) = (batch_with_max(max, codec), ProduceRules::at(NOW));
+    let produced = validate(&bytes, &rules, CRC)?;
+    produced.look_inside(&bytes, &rules, TRANSPARENT, limit, &mut Vec::new()).map(|produced| produced.stamp)
+}
+
+#[test]
+fn a_look_inside_settles_the_timestamp_of_a_compressed_batch() {
+    assert_eq!(inside(-1, 3, 1000), Ok(Stamp::CreateTime { max_timestamp: Timestamp(300) }));
+    assert_eq!(inside(300, 3, 1000), Ok(Stamp::AsSent));
+    assert_eq!(inside(300, 0, 0), Ok(Stamp::AsSent));
+}
+
+#[test]
+fn a_look_inside_refuses_what_does_not_decompress() {
+    let refused = |codec, limit| inside(300, codec, limit).unwrap_err().refusal();
+    assert_eq!(refused(1, 1000), Refusal::InvalidRecord);
+    assert_eq!(refused(3, 5), Refusal::MessageTooLarge);
+}
+
+#[test]
+fn a_batch_sent_again_under_a_new_epoch_is_whole() {
+    let mut bytes = batch(&[b"one"]);
+    let (header, records) = bytes.split_first_chunk_mut().unwrap();
+    let producer = ProducerStamp { id: ProducerId(8), epoch: ProducerEpoch(0), base_sequence: Sequence(0) };
+    patch::set_producer(header, records, producer, CRC);
+    let header = check_stored(&bytes, CRC).unwrap();
+    assert_eq!((header.producer_id, header.base_sequence), (ProducerId(8), Sequence(0)));
+}
+
 #[test]
 fn headers_keep_their_order_and_duplicates() {
     let headers = [

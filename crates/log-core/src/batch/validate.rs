@@ -65,8 +65,7 @@ pub enum Stamp {
         /// The broker's time.
         now: Timestamp,
     },
-    /// The max timestamp cannot be believed and the records are compressed: decompress, find it with
-    /// [`max_timestamp_of`], check it with [`ProduceRules::check_timestamp`], then apply [`Stamp::CreateTime`].
+    /// The max timestamp cannot be believed and the records are compressed: [`Produced::look_inside`] finds it.
     Walk,
 }
 

@@ -25,7 +25,8 @@ impl SegmentIndexes {
         Self::resume(OffsetIndex::new(base_offset), TimeIndex::new(base_offset), base_offset)
     }
 
-    /// Goes on with indexes read from disk, or cut. Until the next entry the interval counts from here.
+    /// Goes on with indexes read from disk, or cut. Until the next entry the interval counts from here. Batches behind
+    /// the last entry have to be fed again, or the greatest timestamp may be too small.
     #[must_use]
     pub const fn resume(offsets: OffsetIndex, times: TimeIndex, base_offset: Offset) -> Self {
         let max = TimeIndexEntry { timestamp: Timestamp::NONE, last_offset: base_offset };

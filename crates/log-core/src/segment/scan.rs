@@ -3,9 +3,11 @@
 //! base offset, leader epoch between that of the batch before and the newest known, length inside the file, CRC.
 //!
 //! Call order: [`Scanner::step`] with a window that begins at [`Scanner::position`] until it gives something other
-//! than [`ScanStep::Batch`]; after `NeedBytes` come back with a longer window, after anything else stop. What lies
-//! behind a stop is judged by [`tail_verdict`](super::tail_verdict).
+//! than [`ScanStep::Batch`]; after `NeedBytes` come back with a longer window, or with all that the file has left and
+//! `ends_file`; after anything else stop. What lies behind a stop is gathered by [`Scanner::tail`] and judged by
+//! [`tail_verdict`](super::tail_verdict).
 
+use super::tail::TailScan;
 use crate::batch::{BatchHeader, check_stored, claimed_bytes};
 use crate::codec::Crc32c;
 use crate::error::{BatchError, ScanError};
@@ -59,7 +61,8 @@ pub struct Refused {
 pub enum ScanStep {
     /// A good batch; the scanner stands behind it. Drop `header.batch_bytes` from the window and step again.
     Batch(ScannedBatch),
-    /// The window is cut: come back with one of at least this many bytes from the same position.
+    /// The window is cut: come back with one of at least this many bytes from the same position (a batch of at most
+    /// [`BATCH_BYTES_HARD_MAX`](crate::limits::BATCH_BYTES_HARD_MAX)), or with the rest of the file.
     NeedBytes(usize),
     /// The whole window is zero, so that nothing was written here; later bytes of the file are for the caller to see.
     Zeros,
@@ -92,6 +95,13 @@ impl Scanner {
     #[must_use]
     pub const fn epoch(&self) -> LeaderEpoch {
         self.next.epoch
+    }
+
+    /// The search for what lies behind the stop, to be fed with all bytes from [`Scanner::position`] on. `window` are
+    /// the first of them, at least a header's if the file has as many.
+    #[must_use]
+    pub fn tail(&self, window: &[u8]) -> TailScan {
+        TailScan::new(self.next.position, self.next.offset, window, self.crc)
     }
 
     /// Goes on in the next segment, whose file starts at position 0 with the offset expected next.

@@ -14,8 +14,8 @@
 //! The length of a batch lies outside its CRC. A synced last batch whose length rots upward would look torn, since
 //! zeros then follow "inside" it; [`TailScan::finish`] therefore tries whether the CRC holds for a shorter length.
 
-use super::scan::{Refused, is_zero};
-use crate::batch::{CRC_COVERS_FROM, HEADER_BYTES, stored_crc};
+use super::scan::is_zero;
+use crate::batch::{CRC_COVERS_FROM, HEADER_BYTES, claimed_bytes, stored_crc};
 use crate::codec::Crc32c;
 use crate::limits::SECTOR_BYTES;
 use crate::offset::Offset;
@@ -85,12 +85,15 @@ fn is_torn(tail: &TailFacts) -> bool {
     boundary < tail.position.saturating_add(batch_bytes) && boundary < tail.file_bytes
 }
 
-/// Gathers the facts about everything from a refused batch to the end of the file, in chunks of any size.
+/// Gathers the facts about everything from a batch that is not accepted to the end of the file, in chunks of any size.
 ///
-/// Call order: [`TailScan::feed`] with all bytes from [`Refused::position`] on, then [`TailScan::finish`].
+/// Call order: [`Scanner::tail`](super::Scanner::tail), [`TailScan::feed`] with all bytes from the scanner's position
+/// on, then [`TailScan::finish`].
 #[derive(Clone, Copy, Debug)]
 pub struct TailScan {
-    refused: Refused,
+    start: u64,
+    offset: Offset,
+    claimed_bytes: Option<usize>,
     /// First position not yet fed.
     position: u64,
     zeros_from: u64,
@@ -114,10 +117,8 @@ struct LengthRot {
 const TRAILING_ZEROS_TRIED: u64 = 4096;
 
 impl TailScan {
-    /// Starts at the batch that was refused; `header` are the first bytes there, at least a header's if the file has
-    /// as many. They are fed again.
-    #[must_use]
-    pub fn new(refused: Refused, header: &[u8], crc: Crc32c) -> Self {
+    /// `header` are the first bytes at `start`; they are fed again.
+    pub(super) fn new(start: u64, offset: Offset, header: &[u8], crc: Crc32c) -> Self {
         let length = LengthRot {
             stored: stored_crc(header),
             crc_to_zeros: 0,
@@ -126,7 +127,8 @@ impl TailScan {
             crc,
             skip: CRC_COVERS_FROM,
         };
-        Self { refused, position: refused.position, zeros_from: refused.position, length }
+        let claimed_bytes = claimed_bytes(header);
+        Self { start, offset, claimed_bytes, position: start, zeros_from: start, length }
     }
 
     /// The next bytes of the file.
@@ -143,9 +145,9 @@ impl TailScan {
     #[must_use]
     pub fn finish(self, later_segment_written: bool) -> TailFacts {
         TailFacts {
-            position: self.refused.position,
-            offset: self.refused.offset,
-            claimed_bytes: self.refused.claimed_bytes,
+            position: self.start,
+            offset: self.offset,
+            claimed_bytes: self.claimed_bytes,
             zeros_from: self.zeros_from,
             file_bytes: self.position,
             length_rotten: self.length.holds(),

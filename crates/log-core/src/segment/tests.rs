@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::batch::HEADER_BYTES;
-use crate::error::{BatchError, ScanError};
+use crate::error::ScanError;
 use crate::ids::LeaderEpoch;
 use crate::offset::Offset;
 use crate::testing::{CRC, stored_batch};
@@ -48,18 +48,9 @@ fn scan(file: &[u8], window: usize) -> (Scanner, ScanStep) {
 
 /// Recovers `file` with a durable bound of zero: where it stops and what that means.
 fn verdict(file: &[u8]) -> (Offset, TailVerdict) {
-    let (scanner, stop) = scan(file, 64);
-    let refused = match stop {
-        ScanStep::Refused(refused) => refused,
-        _ => Refused {
-            position: scanner.position(),
-            offset: scanner.offset(),
-            claimed_bytes: None,
-            why: BatchError::Magic { found: 0 }.into(),
-        },
-    };
-    let tail = &file[refused.position as usize..];
-    let mut facts = TailScan::new(refused, tail, CRC);
+    let (scanner, _) = scan(file, 64);
+    let tail = &file[scanner.position() as usize..];
+    let mut facts = scanner.tail(tail);
     tail.chunks(100).for_each(|chunk| facts.feed(chunk));
     (scanner.offset(), tail_verdict(&facts.finish(false), &ZERO_BOUND))
 }
@@ -274,13 +265,10 @@ proptest! {
         file[start + flip] ^= 0x40;
         file[zero * 512 % 4096..].fill(0);
         let (scanner, _) = scan(&file, 64);
-        let why = BatchError::Magic { found: 0 }.into();
-        let (position, offset) = (scanner.position(), scanner.offset());
-        let refused = Refused { position, offset, claimed_bytes: None, why };
-        let tail = &file[position as usize..];
-        let mut whole = TailScan::new(refused, tail, CRC);
+        let tail = &file[scanner.position() as usize..];
+        let mut whole = scanner.tail(tail);
         whole.feed(tail);
-        let mut facts = TailScan::new(refused, tail, CRC);
+        let mut facts = scanner.tail(tail);
         tail.chunks(chunk).for_each(|chunk| facts.feed(chunk));
         prop_assert_eq!(facts.finish(false), whole.finish(false));
     }
