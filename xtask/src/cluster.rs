@@ -1,7 +1,7 @@
 //! `cargo xtask cluster`: a cluster of real processes on this machine, by one command. Builds, starts, waits until
 //! everything can be led, shows where it is, and stops all of it again; or runs a command against it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use clap::Args;
 
 use crate::workspace;
 
-mod build;
-mod layout;
+pub(crate) mod build;
+pub(crate) mod layout;
 mod node;
 mod ports;
 mod ready;
@@ -61,36 +61,47 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let binary = options.binary.clone().map_or_else(build::release, Ok)?;
-    let (sender, events) = channel();
-    let on_signal = sender.clone();
-    ctrlc::set_handler(move || {
-        // Nobody listens any more once the program is about to end.
-        let _ = on_signal.send(Event::Interrupted);
-    })
-    .context("signals cannot be handled")?;
     let data_dir = options.data_dir.clone().unwrap_or_else(|| workspace::target_dir().join("cluster"));
-    let layout = Layout::prepare(&binary, &data_dir, options.nodes, options.fresh)?;
-    let mut cluster = Cluster { layout, running: Vec::new(), events, sender };
-    let result = cluster.live(options.run.as_deref());
-    cluster.stop();
-    result
+    let mut cluster = Cluster::prepare(&binary, &data_dir, options.nodes, options.fresh)?;
+    cluster.live(options.run.as_deref())
 }
 
-struct Cluster {
-    layout: Layout,
+/// A cluster of real processes. It is stopped when the value is dropped, whatever happened.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) layout: Layout,
     running: Vec<Running>,
     events: Receiver<Event>,
     sender: Sender<Event>,
 }
 
 impl Cluster {
-    fn live(&mut self, task: Option<&str>) -> Result<ExitCode> {
-        let started = Instant::now();
+    /// Lays a cluster out, or takes an earlier one up, and starts nothing yet.
+    pub(crate) fn prepare(binary: &Path, data_dir: &Path, nodes: u16, fresh: bool) -> Result<Self> {
+        let (sender, events) = channel();
+        let on_signal = sender.clone();
+        ctrlc::set_handler(move || {
+            // Nobody listens any more once the program is about to end.
+            let _ = on_signal.send(Event::Interrupted);
+        })
+        .context("signals cannot be handled")?;
+        let layout = Layout::prepare(binary, data_dir, nodes, fresh)?;
+        Ok(Self { layout, running: Vec::new(), events, sender })
+    }
+
+    /// Starts every node and waits until every partition can be led; `None` if that was interrupted.
+    pub(crate) fn start(&mut self) -> Result<Option<ready::Status>> {
         for node in &self.layout.nodes {
             self.running.push(Running::start(node, &self.layout, self.sender.clone())?);
         }
-        let Some(status) = self.await_ready()? else { return Ok(ExitCode::from(130)) };
+        let Some(status) = self.await_ready()? else { return Ok(None) };
         self.layout.write_description(&self.running)?;
+        Ok(Some(status))
+    }
+
+    fn live(&mut self, task: Option<&str>) -> Result<ExitCode> {
+        let started = Instant::now();
+        let Some(status) = self.start()? else { return Ok(ExitCode::from(130)) };
         let screen = screen::ready(&self.layout, &self.running, &status, started.elapsed(), task.is_some());
         match task {
             None => println!("{screen}"),
@@ -153,15 +164,32 @@ impl Cluster {
         self.layout.nodes.iter().find(|known| known.id == node).map(Node::last_lines).unwrap_or_default()
     }
 
+    /// Ctrl-C was typed, or a broker has died: what a caller that does something else meanwhile looks at.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.events.try_recv() {
+            Ok(Event::Interrupted) => bail!("interrupted"),
+            Ok(Event::Ended { node, pid, how }) => {
+                bail!("node {node} (process {pid}) {how}; its last lines:\n{}", self.last_lines(node))
+            }
+            Ok(Event::TaskEnded(_)) | Err(_) => Ok(()),
+        }
+    }
+
     /// Stops every process of this cluster, also those that a command started again.
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.running.iter_mut().for_each(Running::ask_to_stop);
         let ours = node::started_again(&self.layout);
         ours.iter().for_each(|pid| node::terminate(*pid));
         let deadline = Instant::now() + node::STOP_LIMIT;
-        for running in &mut self.running {
+        for mut running in self.running.drain(..) {
             running.await_end(deadline);
         }
         ours.iter().for_each(|pid| node::await_gone(*pid, deadline));
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop();
     }
 }

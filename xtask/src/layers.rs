@@ -25,13 +25,13 @@ const fn edge(name: &'static str, layer: u8) -> Crate {
 }
 
 const LAYERS: &[Crate] = &[
-    core("log-core", 0, &["blake3", "bytes", "thiserror"]),
+    core("log-core", 0, &["blake3", "bytes", "serde", "thiserror"]),
     core("kafka-wire", 0, &["bytes", "thiserror"]),
     core("log-store", 1, &["bytes", "thiserror"]),
     core("replica-core", 1, &["bytes", "rkyv", "thiserror"]),
-    core("metadata-core", 1, &["bytes", "postcard", "rkyv", "serde", "thiserror"]),
+    core("metadata-core", 1, &["bytes", "crc32c", "postcard", "rkyv", "serde", "thiserror"]),
     core("coordinator-core", 1, &["bytes", "thiserror"]),
-    core("compression", 1, &["flate2", "lz4_flex", "snap", "thiserror", "zstd"]),
+    core("compression", 1, &["flate2", "lz4_flex", "ruzstd", "snap", "thiserror", "zstd"]),
     core("client-core", 1, &["bytes", "thiserror"]),
     core("broker-core", 2, &["bytes", "thiserror", "tracing"]),
     edge("disk", 3),

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod ci;
 mod cluster;
 mod codegen;
+mod compat;
 mod fix;
 mod layers;
 mod process;
@@ -33,6 +34,8 @@ enum Command {
     Test(test::Options),
     /// Run what CI runs; never writes to the tree
     Ci(ci::Options),
+    /// Send the same file through four clients and every codec, each reading what each other wrote
+    Compat(compat::Options),
     /// Write the Kafka messages that the schemas in crates/kafka-wire/schemas describe
     Codegen {
         /// Write nothing; fail if a file is not as the schemas say
@@ -66,6 +69,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(options) => return cluster::run(&options),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
+        Command::Compat(options) => compat::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,

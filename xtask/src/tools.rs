@@ -29,6 +29,21 @@ fn ensure(list: &[&str], wanted: &str, install: &[&str]) -> Result<()> {
     process::run(&mut rustup(install), INSTALL_LIMIT).map(drop)
 }
 
+/// Installs a program by the system's package `package` unless it is there.
+pub(crate) fn program(name: &str, package: &str) -> Result<()> {
+    if Command::new("sh").args(["-c", &format!("command -v {name}")]).output()?.status.success() {
+        return Ok(());
+    }
+    println!("installing {package}");
+    let refresh = process::run_quietly(Command::new("apt-get").args(["update", "--quiet"]), INSTALL_LIMIT);
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--quiet", "--yes", "--no-install-recommends", package]);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    refresh.and_then(|_| process::run_quietly(&mut install, INSTALL_LIMIT)).map(drop).with_context(|| {
+        format!("{name} is not there and {package} could not be installed; install it yourself")
+    })
+}
+
 fn rustup(arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(arguments).current_dir(workspace::root());
