@@ -173,7 +173,7 @@ fn entry_checksum(base_offset: Offset, relative: u32, link: &Link, crc: Crc32c) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::CRC;
+    use crate::testing::{CONTAINER_FIELDS, CRC, annotated};
     use proptest::prelude::*;
 
     fn file(base: Offset, start: Link, ends: &[i64]) -> Vec<u8> {
@@ -193,6 +193,13 @@ mod tests {
         input.extend_from_slice(&[0; 32]);
         input.extend_from_slice(leaf.as_bytes());
         assert_eq!(Link::START.after(b"batch").0, *blake3::hash(&input).as_bytes());
+    }
+
+    #[test]
+    fn the_bytes_of_a_chain_are_frozen() {
+        let own = [(8, "base offset"), (32, "start link"), (4, "relative end"), (4, "crc-32c"), (32, "link")];
+        let fields = [&CONTAINER_FIELDS[..], &own].concat();
+        insta::assert_snapshot!(annotated(&file(Offset(10), Link::START, &[15]), &fields));
     }
 
     #[test]

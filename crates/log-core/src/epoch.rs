@@ -137,7 +137,7 @@ impl EpochCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{CRC, every_cut_and_flip_is_refused};
+    use crate::testing::{CONTAINER_FIELDS, CRC, annotated, every_cut_and_flip_is_refused};
     use proptest::prelude::*;
 
     fn cache(entries: &[(i32, i64)]) -> EpochCache {
@@ -187,6 +187,13 @@ mod tests {
     fn every_cut_and_flip_of_a_checkpoint_is_refused() {
         let file = cache(&[(2, 10), (5, 20)]).encode(CRC);
         every_cut_and_flip_is_refused(&file, |file| EpochCache::decode(file, CRC));
+    }
+
+    #[test]
+    fn the_bytes_of_a_checkpoint_are_frozen() {
+        let entries = [(4, "epoch"), (8, "start offset"), (4, "epoch"), (8, "start offset")];
+        let fields = [&CONTAINER_FIELDS[..], &entries].concat();
+        insta::assert_snapshot!(annotated(&cache(&[(2, 10), (5, 20)]).encode(CRC), &fields));
     }
 
     /// A log as the epoch of each record from offset 0 on.

@@ -1,5 +1,6 @@
 //! What the tests of this crate share: the checksum, short batches, and the checks that every decoder has to pass.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::batch::{BatchBuilder, BatchSpec, NewRecord, ProducerStamp};
@@ -39,3 +40,20 @@ pub(crate) fn every_cut_and_flip_is_refused<T, E>(file: &[u8], decode: impl Fn(&
         assert!(decode(&flipped).is_err(), "bit {bit} flipped");
     }
 }
+
+/// `bytes` field by field: offset, bytes in hex, name. The fields have these lengths and names and take all of it.
+pub(crate) fn annotated(bytes: &[u8], fields: &[(usize, &str)]) -> String {
+    let mut at = 0;
+    let mut text = String::new();
+    for (count, name) in fields {
+        let hex: String = bytes[at..at + count].iter().map(|byte| std::format!("{byte:02x}")).collect();
+        text += &std::format!("{at:4}  {hex}  {name}\n");
+        at += count;
+    }
+    assert_eq!(at, bytes.len(), "the fields take all bytes");
+    text
+}
+
+/// The fields of a container's header.
+pub(crate) const CONTAINER_FIELDS: [(usize, &str); 5] =
+    [(4, "magic"), (2, "version"), (2, "reserved"), (4, "payload length"), (4, "crc-32c")];

@@ -10,7 +10,7 @@ use crate::codec::{Codecs, Compression};
 use crate::error::{BatchError, RecordError, Refusal};
 use crate::ids::{LeaderEpoch, ProducerEpoch, ProducerId, Sequence};
 use crate::offset::Offset;
-use crate::testing::CRC;
+use crate::testing::{CRC, annotated};
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -352,29 +352,24 @@ fn batches_are_taken_until_one_is_cut() {
 }
 
 /// Every field of a batch with its place and bytes.
-fn annotated(batch: &[u8]) -> std::string::String {
-    const FIELDS: [(usize, usize, &str); 13] = [
-        (0, 8, "base offset"),
-        (8, 4, "length of what follows"),
-        (12, 4, "partition leader epoch"),
-        (16, 1, "magic"),
-        (17, 4, "crc-32c of what follows"),
-        (21, 2, "attributes"),
-        (23, 4, "last offset delta"),
-        (27, 8, "base timestamp"),
-        (35, 8, "max timestamp"),
-        (43, 8, "producer id"),
-        (51, 2, "producer epoch"),
-        (53, 4, "base sequence"),
-        (57, 4, "record count"),
+fn annotated_batch(batch: &[u8]) -> std::string::String {
+    let fields = [
+        (8, "base offset"),
+        (4, "length of what follows"),
+        (4, "partition leader epoch"),
+        (1, "magic"),
+        (4, "crc-32c of what follows"),
+        (2, "attributes"),
+        (4, "last offset delta"),
+        (8, "base timestamp"),
+        (8, "max timestamp"),
+        (8, "producer id"),
+        (2, "producer epoch"),
+        (4, "base sequence"),
+        (4, "record count"),
+        (batch.len() - HEADER_BYTES, "records"),
     ];
-    let records = (61, batch.len() - 61, "records");
-    let line = |(at, count, name): (usize, usize, &str)| {
-        let bytes: std::string::String =
-            batch[at..at + count].iter().map(|byte| std::format!("{byte:02x}")).collect();
-        std::format!("{at:4}  {bytes}  {name}\n")
-    };
-    FIELDS.into_iter().chain([records]).map(line).collect()
+    annotated(batch, &fields)
 }
 
 #[test]
@@ -385,7 +380,7 @@ fn the_bytes_of_a_batch_are_frozen() {
     builder.push(&NewRecord { timestamp: Timestamp(NOW.0 - 5), key: None, ..record(b"two") }).unwrap();
     let mut bytes = builder.build(&spec(), Codecs::PLAIN, CRC).unwrap();
     patch::assign_in_place(&mut bytes, Offset(42), LeaderEpoch(9));
-    insta::assert_snapshot!(annotated(&bytes));
+    insta::assert_snapshot!(annotated_batch(&bytes));
 }
 
 #[test]
@@ -397,7 +392,7 @@ fn the_bytes_of_a_marker_are_frozen() {
         coordinator_epoch: 5,
         timestamp: NOW,
     };
-    insta::assert_snapshot!(annotated(&marker.batch(CRC)));
+    insta::assert_snapshot!(annotated_batch(&marker.batch(CRC)));
 }
 
 /// An owned record: timestamp, key, value, headers.

@@ -9,7 +9,7 @@ use crate::batch::BatchHeader;
 use crate::error::FileError;
 use crate::limits::INDEX_INTERVAL_BYTES;
 use crate::offset::Offset;
-use crate::testing::{CRC, every_cut_and_flip_is_refused, stored_batch};
+use crate::testing::{CRC, annotated, every_cut_and_flip_is_refused, stored_batch};
 use crate::time::Timestamp;
 
 const BASE: Offset = Offset(1000);
@@ -65,6 +65,16 @@ fn entries_come_about_every_interval() {
     assert_eq!(indexes.offsets.last(), Some(entry));
     let sealed = TimeIndexEntry { timestamp: Timestamp(40), last_offset: Offset(1019) };
     assert_eq!(indexes.times.last(), Some(sealed));
+}
+
+#[test]
+fn the_bytes_of_index_files_are_frozen() {
+    let indexes = sample();
+    let fields = [(4, "relative offset"), (4, "position"), (4, "trailer"), (4, "crc-32c")];
+    insta::assert_snapshot!("offset_index", annotated(&indexes.offsets.encode(CRC), &fields));
+    let entry = [(8, "timestamp"), (4, "relative offset")];
+    let fields = [&entry[..], &entry, &[(4, "trailer"), (4, "crc-32c"), (4, "trailer")]].concat();
+    insta::assert_snapshot!("time_index", annotated(&indexes.times.encode(CRC), &fields));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::error::{FileError, SequenceError};
 use crate::ids::{ProducerEpoch, ProducerId, Sequence};
 use crate::limits::PRODUCER_EXPIRATION_MS_DEFAULT;
 use crate::offset::Offset;
-use crate::testing::{CRC, every_cut_and_flip_is_refused, stored_batch};
+use crate::testing::{CONTAINER_FIELDS, CRC, annotated, every_cut_and_flip_is_refused, stored_batch};
 use crate::time::Timestamp;
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -151,6 +151,22 @@ fn every_cut_and_flip_of_a_snapshot_is_refused() {
     table.append(&header(9, 4, 0, 1, 12), NOW);
     let file = table.encode(Offset(13), CRC);
     every_cut_and_flip_is_refused(&file, |file| ProducerTable::decode(file, CRC));
+}
+
+#[test]
+fn the_bytes_of_a_snapshot_are_frozen() {
+    let producer = [
+        (8, "producer id"),
+        (2, "epoch"),
+        (1, "had more"),
+        (8, "last marker"),
+        (8, "last append"),
+        (1, "batch count"),
+    ];
+    let batch = [(4, "base sequence"), (8, "last offset"), (4, "offset delta"), (8, "timestamp")];
+    let head = [(8, "log end"), (1, "has expired"), (4, "producer count")];
+    let fields = [&CONTAINER_FIELDS[..], &head, &producer, &batch, &batch].concat();
+    insta::assert_snapshot!(annotated(&table(2).encode(Offset(4), CRC), &fields));
 }
 
 /// The rules, told over the whole history of the partition.
