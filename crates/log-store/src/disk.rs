@@ -145,3 +145,9 @@ pub struct DirEntry {
     /// The length of a file in bytes; zero for a directory.
     pub len: u64,
 }
+
+/// A directory and all above it up to the log directory: what has to be synced for a new directory's name to last.
+pub(crate) fn with_ancestors(dir: &str) -> Vec<&str> {
+    let above = dir.rmatch_indices('/').map(|(at, _)| dir.get(..at).expect("a match lies on a character"));
+    core::iter::once(dir).chain(above).chain((!dir.is_empty()).then_some("")).collect()
+}

@@ -9,6 +9,8 @@ pub mod disk;
 pub mod error;
 pub mod memory;
 pub mod partition;
+pub mod record_log;
+pub mod slot_file;
 
 pub use disk::{Completed, Completion, DirEntry, Disk, LogId, OpenMode, Ticket};
 pub use error::{AppendError, CutError, DiskError, DiskFault, DiskOperation, LogError, ReadError};
@@ -17,3 +19,5 @@ pub use partition::types::{
     Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, LookupOutcome, OpenFacts,
     ReadLimit, ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
 };
+pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions};
+pub use slot_file::{SLOT_STATE_BYTES_MAX, SlotFile, SlotState};

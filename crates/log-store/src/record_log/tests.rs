@@ -1,0 +1,141 @@
+//! The record log on a simulated disk: what survives a power cut, and what is taken for damage.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::MemoryDisk;
+
+const CRC: Crc32c = crc32c::crc32c_append;
+const OPTIONS: RecordLogOptions = RecordLogOptions { crc: CRC, file_bytes_max: 200 };
+type Log = RecordLog<MemoryDisk>;
+
+fn open(disk: &mut MemoryDisk, from: u64) -> Result<(Log, Vec<Record>), RecordLogError> {
+    let (mut log, records) = Log::open(disk, LogId(7), "raft", OPTIONS, from)?;
+    settle(&mut log, disk);
+    Ok((log, records))
+}
+
+fn settle(log: &mut Log, disk: &mut MemoryDisk) {
+    while let Some(completion) = disk.poll() {
+        log.handle_completion(disk, &completion).unwrap();
+    }
+}
+
+fn append(log: &mut Log, disk: &mut MemoryDisk, texts: &[&str]) {
+    for text in texts {
+        log.append(disk, Bytes::copy_from_slice(text.as_bytes())).unwrap();
+    }
+    log.sync(disk);
+    settle(log, disk);
+}
+
+fn texts(records: &[Record]) -> Vec<(u64, String)> {
+    records.iter().map(|(index, bytes)| (*index, String::from_utf8(bytes.to_vec()).unwrap())).collect()
+}
+
+#[test]
+fn synced_records_survive_a_power_cut_and_later_ones_may_not() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    append(&mut log, &mut disk, &["a", "b"]);
+    assert_eq!(log.durable_end(), 2);
+    log.append(&mut disk, Bytes::from_static(b"c")).unwrap();
+    assert_eq!((log.end(), log.durable_end()), (3, 2));
+    for seed in 0..20 {
+        disk.power_cut(seed);
+        let (_, records) = open(&mut disk, 0).unwrap();
+        assert_eq!(texts(&records)[..2], [(0, "a".to_owned()), (1, "b".to_owned())]);
+    }
+}
+
+#[test]
+fn d4_a_cut_is_durable_before_anything_is_appended_behind_it() {
+    for seed in 0..50 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = open(&mut disk, 0).unwrap();
+        append(&mut log, &mut disk, &["a", "old b", "old c", "old d"]);
+        disk.hold(true);
+        log.truncate(&mut disk, 1).unwrap();
+        log.append(&mut disk, Bytes::from_static(b"new b")).unwrap();
+        assert_eq!((log.end(), log.durable_end()), (2, 1));
+        disk.power_cut(seed);
+        let (_, records) = open(&mut disk, 0).unwrap();
+        let found = texts(&records);
+        assert!(found.iter().all(|(_, text)| text != "new b"), "{found:?}");
+        assert_eq!(found[0], (0, "a".to_owned()));
+    }
+}
+
+#[test]
+fn records_that_came_during_a_cut_are_written_after_it() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    append(&mut log, &mut disk, &["a", "old b"]);
+    log.truncate(&mut disk, 1).unwrap();
+    assert_eq!(log.append(&mut disk, Bytes::from_static(b"new b")).unwrap(), 1);
+    settle(&mut log, &mut disk);
+    assert_eq!((log.end(), log.durable_end()), (2, 2));
+    disk.power_cut(1);
+    assert_eq!(texts(&open(&mut disk, 0).unwrap().1), [(0, "a".to_owned()), (1, "new b".to_owned())]);
+}
+
+#[test]
+fn whole_files_are_purged_and_a_log_may_begin_late() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 5).unwrap();
+    let long = "x".repeat(150);
+    append(&mut log, &mut disk, &[&long, &long, &long, &long]);
+    log.purge(&mut disk, 8).unwrap();
+    log.sync(&mut disk);
+    settle(&mut log, &mut disk);
+    let (log, records) = open(&mut disk, 8).unwrap();
+    assert_eq!(records.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [8]);
+    assert_eq!(log.end(), 9);
+    assert!(matches!(open(&mut disk, 2), Err(RecordLogError::Missing { index: 2, .. })));
+}
+
+#[test]
+fn a_log_overtaken_by_a_snapshot_begins_anew() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    append(&mut log, &mut disk, &["a", "b"]);
+    log.restart_at(&mut disk, 10).unwrap();
+    settle(&mut log, &mut disk);
+    append(&mut log, &mut disk, &["k"]);
+    let (log, records) = open(&mut disk, 10).unwrap();
+    assert_eq!((texts(&records), log.end()), (vec![(10, "k".to_owned())], 11));
+}
+
+#[test]
+fn a_flipped_bit_of_a_synced_record_is_damage_and_never_a_torn_end() {
+    for position in 0..42 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = open(&mut disk, 0).unwrap();
+        append(&mut log, &mut disk, &["a", "b"]);
+        disk.rot("raft/00000000000000000000.records", position, 1);
+        assert!(matches!(open(&mut disk, 0), Err(RecordLogError::Damaged { .. })), "byte {position}");
+    }
+}
+
+#[test]
+fn a_failed_sync_is_an_error() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    log.append(&mut disk, Bytes::from_static(b"a")).unwrap();
+    disk.fail_next_sync(crate::FailedSync::ShowsNew);
+    log.sync(&mut disk);
+    let completion = disk.poll().unwrap();
+    assert!(log.handle_completion(&mut disk, &completion).is_err());
+    assert_eq!(log.durable_end(), 0);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_files_are_refused_or_read_without_a_panic(bytes: Vec<u8>) {
+        let mut disk = MemoryDisk::new();
+        disk.create_dir("raft").unwrap();
+        let file = disk.open("raft/00000000000000000000.records", OpenMode::Create).unwrap();
+        disk.write_at(&file, 0, &[&bytes]).unwrap();
+        let _ = open(&mut disk, 0);
+    }
+}

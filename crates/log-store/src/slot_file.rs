@@ -1,0 +1,218 @@
+//! A small state in two slots of one file: a write never touches the only readable one (D3). For raft's votes and the like.
+//!
+//! ```text
+//! 0     slot 0: a container whose payload is a number u64 and the state        4096  slot 1: the same
+//! ```
+//! Each write has the number after the last one; the readable slot with the greater number wins.
+
+use log_core::Crc32c;
+use log_core::container::{CONTAINER_HEADER_BYTES, Container};
+
+use crate::disk::{Completion, Disk, LogId, OpenMode, Ticket, with_ancestors};
+use crate::error::{DiskError, DiskFault, DiskOperation};
+
+/// Where the second slot starts, in bytes: no device tears a write across more than a page.
+const SLOT_BYTES: usize = 4096;
+
+/// The longest state in bytes.
+pub const SLOT_STATE_BYTES_MAX: usize = SLOT_BYTES - CONTAINER_HEADER_BYTES - size_of::<u64>();
+
+/// What a slot file held at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotState {
+    /// Nothing was ever written.
+    Empty,
+    /// The last state that was written whole.
+    Written(Vec<u8>),
+    /// Something was written, and no slot can be read.
+    Unreadable,
+}
+
+/// See the module. One write is on its way at a time; states given meanwhile replace each other.
+#[derive(Debug)]
+pub struct SlotFile<D: Disk> {
+    id: LogId,
+    dir: String,
+    file: D::File,
+    crc: Crc32c,
+    container: Container,
+    next_slot: usize,
+    /// The number of the last write that was begun.
+    written: u64,
+    /// The number of the last write that is on the medium.
+    durable: u64,
+    in_flight: bool,
+    waiting: Option<(u64, Vec<u8>)>,
+    given: u64,
+}
+
+impl<D: Disk> SlotFile<D> {
+    /// Opens or makes the file `name` in `dir`.
+    ///
+    /// # Errors
+    /// A failing disk.
+    pub fn open(
+        disk: &mut D,
+        id: LogId,
+        dir: &str,
+        name: &str,
+        magic: [u8; 4],
+        crc: Crc32c,
+    ) -> Result<(Self, SlotState), DiskError> {
+        disk.create_dir(dir)?;
+        let file = disk.open(&format!("{dir}/{name}"), OpenMode::Create)?;
+        let container = Container { magic, version: 1 };
+        let mut bytes = vec![0; 2 * SLOT_BYTES];
+        let len = disk.read_around_cache(&file, 0, &mut bytes)?;
+        let slots = bytes.split_at(SLOT_BYTES);
+        let found = [read(slots.0, container, crc), read(slots.1, container, crc)];
+        let next_slot = match &found {
+            [None, _] => 0,
+            [_, None] => 1,
+            [Some(first), Some(second)] => usize::from(first.0 > second.0),
+        };
+        let winner = found.into_iter().flatten().max_by_key(|(number, _)| *number);
+        let number = winner.as_ref().map_or(0, |(number, _)| *number);
+        let state = match winner {
+            Some((_, state)) => SlotState::Written(state),
+            None if len == 0 || bytes.iter().all(|byte| *byte == 0) => SlotState::Empty,
+            None => SlotState::Unreadable,
+        };
+        let slot_file = Self {
+            id,
+            dir: dir.to_owned(),
+            file,
+            crc,
+            container,
+            next_slot,
+            written: number,
+            durable: number,
+            in_flight: false,
+            waiting: None,
+            given: number,
+        };
+        Ok((slot_file, state))
+    }
+
+    /// Gives a state to keep; it is durable when [`SlotFile::durable`] has reached the number returned.
+    ///
+    /// # Errors
+    /// A failing disk; a state longer than [`SLOT_STATE_BYTES_MAX`] counts as one that does not fit on it.
+    pub fn write(&mut self, disk: &mut D, state: &[u8]) -> Result<u64, DiskError> {
+        if state.len() > SLOT_STATE_BYTES_MAX {
+            return Err(DiskError::new(DiskOperation::Write, DiskFault::Full));
+        }
+        self.given += 1;
+        self.waiting = Some((self.given, state.to_vec()));
+        self.begin(disk)?;
+        Ok(self.given)
+    }
+
+    /// The number of the last state that is on the medium.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// Takes the end of a sync; completions of others are ignored.
+    ///
+    /// # Errors
+    /// The sync or a following write failed: nothing more may be acknowledged (D5).
+    pub fn handle_completion(&mut self, disk: &mut D, completion: &Completion) -> Result<(), DiskError> {
+        if !self.in_flight || completion.ticket != self.ticket() {
+            return Ok(());
+        }
+        if let Err(error) = &completion.result {
+            return Err(*error);
+        }
+        self.in_flight = false;
+        self.durable = self.written;
+        self.begin(disk)
+    }
+
+    fn begin(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        if self.in_flight {
+            return Ok(());
+        }
+        let Some((number, state)) = self.waiting.take() else { return Ok(()) };
+        let mut payload = number.to_be_bytes().to_vec();
+        payload.extend_from_slice(&state);
+        let position = (self.next_slot * SLOT_BYTES) as u64;
+        disk.write_at(&self.file, position, &[&self.container.seal(&payload, self.crc)])?;
+        self.next_slot = 1 - self.next_slot;
+        self.written = number;
+        self.in_flight = true;
+        disk.submit_sync(self.ticket(), std::slice::from_ref(&self.file), &with_ancestors(&self.dir));
+        Ok(())
+    }
+
+    fn ticket(&self) -> Ticket {
+        Ticket { log: self.id, sequence: self.written }
+    }
+}
+
+fn read(slot: &[u8], container: Container, crc: Crc32c) -> Option<(u64, Vec<u8>)> {
+    let (_, payload, _) = container.open_prefix(slot, crc).ok()?;
+    let (number, state) = payload.split_first_chunk()?;
+    Some((u64::from_be_bytes(*number), state.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryDisk;
+
+    const CRC: Crc32c = crc32c::crc32c_append;
+
+    fn open(disk: &mut MemoryDisk) -> (SlotFile<MemoryDisk>, SlotState) {
+        SlotFile::open(disk, LogId(1), "raft", "vote", *b"HWVT", CRC).unwrap()
+    }
+
+    fn settle(file: &mut SlotFile<MemoryDisk>, disk: &mut MemoryDisk) {
+        while let Some(completion) = disk.poll() {
+            file.handle_completion(disk, &completion).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_last_durable_state_survives_any_power_cut() {
+        for seed in 0..50 {
+            let mut disk = MemoryDisk::new();
+            let (mut file, state) = open(&mut disk);
+            assert_eq!(state, SlotState::Empty);
+            let number = file.write(&mut disk, b"one").unwrap();
+            settle(&mut file, &mut disk);
+            assert_eq!(file.durable(), number);
+            disk.hold(true);
+            file.write(&mut disk, b"two").unwrap();
+            file.write(&mut disk, b"three").unwrap();
+            disk.power_cut(seed);
+            let (_, state) = open(&mut disk);
+            assert!([b"one".to_vec(), b"two".to_vec()].map(SlotState::Written).contains(&state), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn states_given_meanwhile_replace_each_other_and_the_last_is_kept() {
+        let mut disk = MemoryDisk::new();
+        let (mut file, _) = open(&mut disk);
+        let numbers: Vec<u64> = (0..5u8).map(|state| file.write(&mut disk, &[state]).unwrap()).collect();
+        settle(&mut file, &mut disk);
+        assert_eq!(Some(&file.durable()), numbers.last());
+        assert_eq!(open(&mut disk).1, SlotState::Written(vec![4]));
+    }
+
+    #[test]
+    fn one_damaged_slot_leaves_the_other_and_two_are_said() {
+        let mut disk = MemoryDisk::new();
+        let (mut file, _) = open(&mut disk);
+        for state in [b"one", b"two"] {
+            file.write(&mut disk, state).unwrap();
+            settle(&mut file, &mut disk);
+        }
+        disk.rot("raft/vote", 4096 + 20, 1);
+        assert_eq!(open(&mut disk).1, SlotState::Written(b"one".to_vec()));
+        disk.rot("raft/vote", 20, 1);
+        assert_eq!(open(&mut disk).1, SlotState::Unreadable);
+    }
+}
