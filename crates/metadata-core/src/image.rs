@@ -25,7 +25,7 @@ pub(crate) use topic::effective_min_isr;
 pub use topic::{Condition, DeletedTopic, Partition, Replica, Topic};
 
 use crate::config::{ClusterSettings, ConfigEntry, ConfigMap, describe_cluster, describe_topic};
-use crate::record::TokenHash;
+use crate::record::{Endpoint, TokenHash};
 
 /// The most partitions of one topic (a guess that keeps one record's effect within a second).
 pub const PARTITIONS_PER_TOPIC_MAX: i32 = 10_000;
@@ -53,7 +53,7 @@ pub struct ClusterImage {
     pub(crate) configs: Arc<ConfigMap>,
     pub(crate) settings: ClusterSettings,
     pub(crate) tokens: Arc<BTreeMap<TokenHash, JoinToken>>,
-    pub(crate) reserved: Arc<BTreeMap<BrokerId, DirectoryId>>,
+    pub(crate) reserved: Arc<BTreeMap<BrokerId, Reservation>>,
     pub(crate) next_producer_id: i64,
     pub(crate) partitions: i32,
     pub(crate) events: Arc<VecDeque<ClusterEvent>>,
@@ -66,6 +66,15 @@ pub(crate) struct JoinToken {
     pub(crate) expires: log_core::Timestamp,
     /// Who used it: the same directory may ask again, since the answer may have been lost.
     pub(crate) used_by: Option<DirectoryId>,
+}
+
+/// A broker id that is set aside for a directory which joined with a token and has not registered yet.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Reservation {
+    /// The directory.
+    pub directory: DirectoryId,
+    /// Where other brokers reach it.
+    pub endpoints: Vec<Endpoint>,
 }
 
 impl Default for ClusterImage {
@@ -242,6 +251,11 @@ impl ClusterImage {
     /// Deleted topics whose removal a broker has not confirmed yet.
     pub fn removals_of(&self, broker: BrokerId) -> impl Iterator<Item = TopicId> {
         self.deleted_topics().filter(move |topic| topic.holders.contains(&broker)).map(|topic| topic.id)
+    }
+
+    /// Brokers that have joined and not registered yet.
+    pub fn reservations(&self) -> impl Iterator<Item = (BrokerId, &Reservation)> {
+        self.reserved.iter().map(|(broker, reservation)| (*broker, reservation))
     }
 
     /// Racks in use.

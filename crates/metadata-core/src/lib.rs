@@ -16,22 +16,30 @@
 
 mod apply;
 pub mod config;
+pub mod controller;
 pub mod error;
+pub mod frames;
 pub mod image;
+pub mod model;
 pub mod names;
 pub mod outcome;
 pub mod placement;
 pub mod quorum;
 pub mod record;
+pub mod solo;
 
 pub use config::{ClusterSettings, ConfigEntry, ConfigSource, TopicSettings};
+pub use controller::{Controller, ControllerAction, Heartbeat, HeartbeatAnswer};
 pub use error::{DecodeError, Ineligible, Refusal};
+pub use frames::{CONTROL_FRAME_LIMITS, ControlFrame};
 pub use image::{
     Broker, ClusterEvent, ClusterEventKind, ClusterImage, Condition, DeletedTopic, Partition, Replica,
     Standing, Topic,
 };
+pub use model::{ModelCluster, ModelQuorum};
 pub use outcome::{Answer, Change, Outcome};
 pub use quorum::{
     CommittedEntry, Members, MetadataQuorum, Proposal, QuorumEvent, QuorumMember, QuorumStatus,
 };
 pub use record::{Endpoint, Entry, Listener, MetadataRecord, ProposalId};
+pub use solo::SoloQuorum;

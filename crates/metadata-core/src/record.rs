@@ -401,6 +401,8 @@ pub struct UseJoinToken {
     pub directory: DirectoryId,
     /// The id it asks for; none to be given the next free one.
     pub broker: Option<BrokerId>,
+    /// Where other brokers reach it before it has registered.
+    pub endpoints: Vec<Endpoint>,
 }
 
 /// A partition by its parts, for callers that hold them apart.

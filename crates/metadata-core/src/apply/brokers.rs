@@ -55,7 +55,7 @@ impl ClusterImage {
             let (asked, level) = (fields.feature_level_max, self.feature_level);
             return Err(Refusal::FeatureLevelRefused { asked, level, broker });
         }
-        if self.reserved.get(&broker).is_some_and(|directory| *directory != fields.directory) {
+        if self.reserved.get(&broker).is_some_and(|kept| kept.directory != fields.directory) {
             return Err(Refusal::ReservedBroker { broker });
         }
         let Some(found) = self.broker(broker) else { return Ok(()) };

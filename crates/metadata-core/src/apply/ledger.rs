@@ -7,7 +7,7 @@ use log_core::{BrokerId, DirectoryId, ProducerId};
 use super::Step;
 use crate::config::{ConfigMap, Scope, edit};
 use crate::error::Refusal;
-use crate::image::{ClusterImage, JOIN_TOKENS_MAX, JoinToken, PRODUCER_ID_BLOCK_MAX};
+use crate::image::{ClusterImage, JOIN_TOKENS_MAX, JoinToken, PRODUCER_ID_BLOCK_MAX, Reservation};
 use crate::outcome::{Answer, Change};
 use crate::record::{
     AllocateProducerIds, ConfigOp, CreateJoinToken, FEATURE_LEVEL_MAX, FormCluster, SetFeatureLevel,
@@ -96,7 +96,8 @@ impl ClusterImage {
         let cluster_id = self.cluster_id.ok_or(Refusal::NotFormed)?;
         let used = JoinToken { used_by: Some(fields.directory), ..token };
         Arc::make_mut(&mut self.tokens).insert(fields.hash, used);
-        Arc::make_mut(&mut self.reserved).insert(broker, fields.directory);
+        let kept = Reservation { directory: fields.directory, endpoints: fields.endpoints.clone() };
+        Arc::make_mut(&mut self.reserved).insert(broker, kept);
         step.changes.push(Change::Ledger);
         Ok(Answer::Joined { cluster_id, broker })
     }
@@ -106,7 +107,8 @@ impl ClusterImage {
     fn id_for(&self, directory: DirectoryId, asked: Option<BrokerId>) -> Result<BrokerId, Refusal> {
         let Some(broker) = asked else {
             let own = self.broker_of_directory(directory).map(|broker| broker.id);
-            let kept = || self.reserved.iter().find(|(_, holder)| **holder == directory).map(|(id, _)| *id);
+            let kept =
+                || self.reserved.iter().find(|(_, kept)| kept.directory == directory).map(|(id, _)| *id);
             return Ok(own.or_else(kept).unwrap_or_else(|| self.free_id()));
         };
         if broker.0 < 0 {

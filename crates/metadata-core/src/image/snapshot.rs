@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use log_core::{BrokerId, ClusterId, DirectoryId, LeaderEpoch, MetadataOffset, TopicId};
+use log_core::{BrokerId, ClusterId, LeaderEpoch, MetadataOffset, TopicId};
 use serde::{Deserialize, Serialize};
 
-use super::{Broker, ClusterEvent, ClusterImage, DeletedTopic, JoinToken, Partition, Topic};
+use super::{Broker, ClusterEvent, ClusterImage, DeletedTopic, JoinToken, Partition, Reservation, Topic};
 use crate::config::{ClusterSettings, ConfigMap, Scope, TopicSettings, restore};
 use crate::error::DecodeError;
 use crate::record::{FEATURE_LEVEL_MAX, TokenHash};
@@ -35,7 +35,7 @@ struct StoredImage {
     deleted: Vec<DeletedTopic>,
     configs: Vec<(String, String)>,
     tokens: Vec<(TokenHash, JoinToken)>,
-    reserved: Vec<(BrokerId, DirectoryId)>,
+    reserved: Vec<(BrokerId, Reservation)>,
     next_producer_id: i64,
     events: Vec<ClusterEvent>,
 }
@@ -106,7 +106,7 @@ impl ClusterImage {
             deleted: self.deleted_topics().cloned().collect(),
             configs: store_configs(&self.configs),
             tokens: self.tokens.iter().map(|(hash, token)| (*hash, *token)).collect(),
-            reserved: self.reserved.iter().map(|(broker, directory)| (*broker, *directory)).collect(),
+            reserved: self.reserved.iter().map(|(broker, kept)| (*broker, kept.clone())).collect(),
             next_producer_id: self.next_producer_id,
             events: self.events.iter().cloned().collect(),
         }

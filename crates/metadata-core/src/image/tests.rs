@@ -16,7 +16,7 @@ fn rich() -> ClusterImage {
     let expires = Timestamp(world.now_ms + 10);
     world.ok(MetadataRecord::CreateJoinToken(CreateJoinToken { hash: [1; 32], expires }));
     let (hash, directory) = ([1; 32], DirectoryId([8; 16]));
-    world.ok(MetadataRecord::UseJoinToken(UseJoinToken { hash, directory, broker: None }));
+    world.ok(MetadataRecord::UseJoinToken(UseJoinToken { hash, directory, broker: None, endpoints: vec![] }));
     let (broker, broker_epoch) = (b(1), world.epoch(1));
     world.ok(MetadataRecord::AllocateProducerIds(AllocateProducerIds { broker, broker_epoch, count: 10 }));
     world.ok(MetadataRecord::DeleteTopic(DeleteTopic { topic_id: TOPIC }));

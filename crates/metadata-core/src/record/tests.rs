@@ -98,6 +98,7 @@ fn the_later_ones() -> Vec<MetadataRecord> {
             hash: [5; 32],
             directory: DirectoryId([2; 16]),
             broker: Some(broker),
+            endpoints: vec![Endpoint { listener: Listener::Replica, host: "h".into(), port: 9093 }],
         }),
         MetadataRecord::NoOp,
     ]

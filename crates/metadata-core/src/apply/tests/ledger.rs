@@ -14,6 +14,7 @@ fn join(directory: u8, broker: Option<i32>) -> MetadataRecord {
         hash: HASH,
         directory: dir(directory),
         broker: broker.map(BrokerId),
+        endpoints: vec![],
     })
 }
 
