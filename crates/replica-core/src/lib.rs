@@ -18,8 +18,14 @@ extern crate alloc;
 extern crate std;
 
 pub mod action;
+mod backoff;
 pub mod error;
+pub mod follower;
 pub mod frames;
+#[cfg(debug_assertions)]
+mod invariants;
+pub mod leader;
+mod mutation;
 pub mod stream;
 pub mod view;
 
@@ -28,9 +34,11 @@ pub use action::{
     ResignReason,
 };
 pub use error::{DecodeError, HelloError, NotLeading, PushFault};
+pub use follower::{Follower, FollowerStart};
 pub use frames::{
     Ack, FOLLOWER_FRAME_LIMITS, FRAME_HEADER_BYTES_MAX, FRAME_VERSION, FollowerFrame, LEADER_FRAME_LIMITS,
     LeaderFrame, Lineage, Open, Push, StreamRefusal,
 };
+pub use leader::{ClientEpochRefusal, Leader, LeaderStart, ReadBound};
 pub use stream::{CloseReason, HELLO_LIMITS, REPLICA_STREAM_VERSION, StreamId, StreamKind};
 pub use view::{LogFacts, PartitionView, ReplicaView, Settings};

@@ -71,6 +71,8 @@ pub struct Settings {
     pub backoff_min: Duration,
     /// Longest such pause.
     pub backoff_max: Duration,
+    /// How long a follower waits for a leader's lineage.
+    pub handshake_timeout: Duration,
     /// Most bytes of batches in one push; a single batch may be larger.
     pub push_bytes_max: usize,
     /// Bytes that a follower takes beyond what is durable on its disk: the credit of a partition.
@@ -84,6 +86,7 @@ impl Default for Settings {
             isr_answer_timeout: Duration::from_millis(1500),
             backoff_min: Duration::from_millis(20),
             backoff_max: Duration::from_secs(1),
+            handshake_timeout: Duration::from_secs(3),
             push_bytes_max: 1 << 20,
             window_bytes: 8 << 20,
         }
