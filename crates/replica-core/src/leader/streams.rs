@@ -113,7 +113,7 @@ impl Leader {
         let forward = ack.appended_end >= progress.appended
             && progress.durable.is_none_or(|old| ack.durable_end >= old);
         let tolerant = on(Mutation::T13Ack) || on(Mutation::H8);
-        if !(possible && forward) && !tolerant {
+        if !(tolerant || possible && forward) {
             self.on_protocol_breach(stream);
             self.settle(now);
             return;
