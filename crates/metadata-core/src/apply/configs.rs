@@ -13,6 +13,24 @@ use crate::outcome::{Answer, Change};
 use crate::record::{Resource, SetConfigs};
 
 impl ClusterImage {
+    /// Whether such a record would be applied; the answer to a "validate only" request, which proposes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the topic does not exist, or a key or value is refused.
+    pub fn check_configs(&self, fields: &SetConfigs) -> Result<(), Refusal> {
+        match fields.resource {
+            Resource::Topic(topic_id) => {
+                let present = &self.existing_topic(topic_id)?.configs;
+                edit(Scope::Topic, present, fields.replace, &fields.changes)?;
+            }
+            Resource::Cluster => {
+                edit(Scope::Cluster, &self.configs, fields.replace, &fields.changes)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn set_configs(&mut self, step: &mut Step, fields: &SetConfigs) -> Result<Answer, Refusal> {
         match fields.resource {
             Resource::Topic(topic_id) => {

@@ -1,0 +1,115 @@
+//! Finding the controller: whom heartbeats and proposals go to. A controller that is silent for a second is unknown, and
+//! the next voter is tried.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use log_core::{DirectoryId, MonoTime};
+use metadata_core::controller::HEARTBEAT_INTERVAL;
+use metadata_core::{QuorumMember, QuorumStatus};
+
+/// How long a controller may be silent before another voter is asked.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// The shortest time between two heartbeats while the controller is being looked for.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
+
+#[derive(Debug)]
+pub(super) struct Finder {
+    known: Option<DirectoryId>,
+    /// When the known one was heard, or became known.
+    heard: MonoTime,
+    /// The voter that was asked last while none was known.
+    asked: Option<DirectoryId>,
+    beat_due: MonoTime,
+}
+
+impl Finder {
+    pub(super) const fn new(now: MonoTime) -> Self {
+        Self { known: None, heard: now, asked: None, beat_due: now }
+    }
+
+    /// The controller, as far as known.
+    pub(super) const fn known(&self) -> Option<DirectoryId> {
+        self.known
+    }
+
+    pub(super) const fn beat_due(&self) -> MonoTime {
+        self.beat_due
+    }
+
+    /// The next heartbeat goes out at once.
+    pub(super) fn hurry(&mut self, now: MonoTime) {
+        self.beat_due = self.beat_due.min(now);
+    }
+
+    /// The quorum says who leads.
+    pub(super) fn led_by(&mut self, now: MonoTime, leader: Option<DirectoryId>) {
+        if leader != self.known {
+            self.known = leader;
+            self.heard = now;
+            self.hurry(now);
+        }
+    }
+
+    /// That node answered as the controller.
+    pub(super) fn answered(&mut self, now: MonoTime, directory: DirectoryId) {
+        self.known = Some(directory);
+        self.heard = now;
+    }
+
+    /// That node is not the controller, and says who is.
+    pub(super) fn denied(&mut self, now: MonoTime, directory: DirectoryId, leader: Option<DirectoryId>) {
+        let hint = leader.filter(|leader| *leader != directory);
+        if self.known.is_none() || self.known == Some(directory) {
+            self.known = hint;
+            self.heard = now;
+            self.beat_due = self.beat_due.min(now.after(SEARCH_INTERVAL));
+        }
+    }
+
+    /// That node cannot be reached.
+    pub(super) fn lost(&mut self, now: MonoTime, directory: DirectoryId) {
+        if self.known == Some(directory) {
+            self.known = None;
+            self.beat_due = self.beat_due.min(now.after(SEARCH_INTERVAL));
+        }
+    }
+
+    /// Whom a heartbeat goes to now, if one is due: the known controller, else the next voter.
+    pub(super) fn next_beat(
+        &mut self,
+        now: MonoTime,
+        own: DirectoryId,
+        quorum: &QuorumStatus,
+    ) -> Option<DirectoryId> {
+        if now < self.beat_due {
+            return None;
+        }
+        let silent = self.known.is_some_and(|known| known != own) && now >= self.heard.after(SILENCE_MAX);
+        if silent {
+            self.known = None;
+        }
+        if let Some(known) = self.known {
+            self.beat_due = now.after(HEARTBEAT_INTERVAL);
+            return Some(known);
+        }
+        self.beat_due = now.after(SEARCH_INTERVAL);
+        let voters = quorum.members.voters.iter().copied().filter(|voter| *voter != own);
+        let voters: Vec<DirectoryId> = voters.collect();
+        let after = voters.iter().copied().find(|voter| Some(*voter) > self.asked);
+        self.asked = after.or_else(|| voters.first().copied());
+        self.asked
+    }
+}
+
+/// A node of the quorum as a peer to be dialled.
+pub(super) fn peer(
+    nodes: &BTreeMap<DirectoryId, QuorumMember>,
+    directory: DirectoryId,
+) -> Option<super::Peer> {
+    nodes.get(&directory).map(|node| super::Peer {
+        directory,
+        broker: node.broker,
+        addresses: node.addresses.clone(),
+    })
+}
