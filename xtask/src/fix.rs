@@ -8,12 +8,14 @@ use crate::{codegen, process, steps, tools};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Generates code, applies clippy's suggestions, then formats.
+/// Generates code, applies clippy's suggestions, formats, and writes the generated documents.
 pub(crate) fn run() -> Result<()> {
     tools::toolchain()?;
     codegen::run(false)?;
     let clippy = ["clippy", "--fix", "--allow-dirty", "--allow-staged", "--workspace", "--all-targets"];
     process::run(steps::cargo().args(clippy), LIMIT)?;
     process::run(steps::cargo().args(["fmt", "--all"]), LIMIT)?;
+    let documents = ["test", "--quiet", "--package", "highwater", "--test", "documents"];
+    process::run(steps::cargo().args(documents).env("HIGHWATER_WRITE_DOCS", "1"), LIMIT)?;
     Ok(())
 }

@@ -177,11 +177,54 @@ pub(crate) fn started_again(layout: &Layout) -> Vec<u32> {
     let commands: Vec<Vec<String>> = layout.nodes.iter().map(|node| node.command(&layout.binary)).collect();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| command_line(*pid).is_some_and(|line| commands.contains(&line))).collect()
+    pids.filter(|pid| command_line(*pid).is_some_and(|line| commands.iter().any(|known| is_of(&line, known))))
+        .collect()
+}
+
+/// Whether a command line ends with the arguments of `command`; before them stands the program, and perhaps what runs it.
+fn is_of(line: &[String], command: &[String]) -> bool {
+    command.get(1..).is_some_and(|arguments| line.len() > arguments.len() && line.ends_with(arguments))
 }
 
 fn command_line(pid: u32) -> Option<Vec<String>> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     Some(text.split_terminator('\0').map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn only_the_nodes_own_command_line_is_its_own() {
+        let ports = Ports::designed(2);
+        let node = Node::new(2, ports, Path::new("d"), None);
+        let command = node.command(Path::new("b/highwater"));
+        assert_eq!(
+            command.join(" "),
+            "b/highwater serve --data-dir d/node-2 --node-id 2 --listen 127.0.0.1:9102 \
+             --replica-listen 127.0.0.1:9103 --http-listen 127.0.0.1:8102"
+        );
+        assert!(is_of(&words(&format!("valgrind {}", command.join(" "))), &command));
+        assert!(!is_of(&words("highwater serve --data-dir d/node-1"), &command));
+        assert!(!is_of(&words(""), &command));
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_shown_indented() {
+        let folder = std::env::temp_dir().join(format!("xtask-node-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let node = Node::new(1, Ports::designed(1), &folder, None);
+        assert!(node.last_lines().contains("nothing in"));
+        fs::write(&node.log, (0..100).map(|number| format!("line {number}\n")).collect::<String>()).unwrap();
+        assert!(
+            node.last_lines().ends_with("    line 99") && node.last_lines().lines().count() == LAST_LINES
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
