@@ -1,0 +1,184 @@
+//! A connection to one peer, and its streams of frames.
+
+use bytes::{Bytes, BytesMut};
+use log_core::{BrokerId, Frame, FrameLimits};
+use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use replica_core::{HELLO_LIMITS, StreamKind};
+use rustls::pki_types::CertificateDer;
+use tokio::io::AsyncReadExt;
+
+use crate::error::{CertificateError, StreamError};
+use crate::tls::broker_of;
+
+/// Room for one read: a large push comes in few of them.
+const READ_BYTES: usize = 256 << 10;
+
+/// A connection whose peer has proven who it is; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PeerConnection {
+    connection: Connection,
+    broker: Option<BrokerId>,
+}
+
+impl PeerConnection {
+    /// Reads the peer's broker id off its certificate; `called` is whom this side called.
+    pub(crate) fn new(connection: Connection, called: Option<BrokerId>) -> Result<Self, CertificateError> {
+        let found = match peer_certificate(&connection) {
+            Some(certificate) => Some(broker_of(&certificate)?),
+            None => None,
+        };
+        match (called, found) {
+            (Some(wanted), Some(found)) if wanted != found => {
+                Err(CertificateError::OtherBroker { wanted, found })
+            }
+            (Some(_), None) => Err(CertificateError::Missing),
+            _ => Ok(Self { connection, broker: found }),
+        }
+    }
+
+    /// The peer; none for one without a certificate, which may only join.
+    #[must_use]
+    pub fn broker(&self) -> Option<BrokerId> {
+        self.broker
+    }
+
+    /// Whether it can still be used.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.connection.close_reason().is_none()
+    }
+
+    /// Opens a stream and says what it carries.
+    ///
+    /// # Errors
+    /// A connection that ended.
+    pub async fn open(
+        &self,
+        kind: StreamKind,
+        version: u8,
+    ) -> Result<(FrameSender, FrameReceiver), StreamError> {
+        let (send, recv) = self.connection.open_bi().await?;
+        let mut sender = FrameSender { send };
+        sender.send(&mut [Bytes::from(kind.hello(version))]).await?;
+        Ok((sender, FrameReceiver::new(recv)))
+    }
+
+    /// The next stream that the peer opens; what it carries is read off it by [`FrameReceiver::hello`].
+    ///
+    /// # Errors
+    /// A connection that ended.
+    pub async fn accept(&self) -> Result<(FrameSender, FrameReceiver), StreamError> {
+        let (send, recv) = self.connection.accept_bi().await?;
+        Ok((FrameSender { send }, FrameReceiver::new(recv)))
+    }
+
+    /// Waits until the connection ends.
+    pub async fn ended(&self) -> quinn::ConnectionError {
+        self.connection.closed().await
+    }
+
+    /// Ends the connection with all its streams.
+    pub fn close(&self, reason: &str) {
+        self.connection.close(VarInt::from_u32(0), reason.as_bytes());
+    }
+}
+
+fn peer_certificate(connection: &Connection) -> Option<CertificateDer<'static>> {
+    let identity = connection.peer_identity()?;
+    let chain = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    chain.into_iter().next()
+}
+
+/// The outgoing side of a stream.
+#[derive(Debug)]
+pub struct FrameSender {
+    send: SendStream,
+}
+
+impl FrameSender {
+    /// Sends whole frames, as pieces that are not copied; waits while the peer takes no more.
+    ///
+    /// # Errors
+    /// A stream that the peer closed or that broke. Part of the bytes may have gone out.
+    pub async fn send(&mut self, pieces: &mut [Bytes]) -> Result<(), StreamError> {
+        self.send.write_all_chunks(pieces).await.map_err(|e| match e {
+            WriteError::Stopped(code) => StreamError::Closed(code.into_inner()),
+            WriteError::ConnectionLost(e) => StreamError::Connection(e),
+            WriteError::ClosedStream | WriteError::ZeroRttRejected => StreamError::ClosedHere,
+        })
+    }
+
+    /// Ends the stream with a code; what was not sent yet is dropped.
+    pub fn close(mut self, code: u8) {
+        // A stream that ended already needs no code.
+        let _ = self.send.reset(VarInt::from_u32(u32::from(code)));
+    }
+
+    /// Ends the stream after what was sent.
+    pub fn finish(mut self) {
+        // A stream that ended already needs no end.
+        let _ = self.send.finish();
+    }
+}
+
+/// The incoming side of a stream.
+#[derive(Debug)]
+pub struct FrameReceiver {
+    recv: RecvStream,
+    received: BytesMut,
+}
+
+impl FrameReceiver {
+    fn new(recv: RecvStream) -> Self {
+        Self { recv, received: BytesMut::new() }
+    }
+
+    /// The first frame of a stream that the peer opened.
+    ///
+    /// # Errors
+    /// A stream that ends or begins with something else.
+    pub async fn hello(&mut self) -> Result<(StreamKind, u8), StreamError> {
+        let frame = self.next(HELLO_LIMITS).await?.ok_or(StreamError::Cut)?;
+        Ok(StreamKind::read_hello(&frame)?)
+    }
+
+    /// The next frame; none once the peer has ended the stream.
+    ///
+    /// # Errors
+    /// A stream that breaks, and bytes that are no frame within the limits.
+    pub async fn next(&mut self, limits: FrameLimits) -> Result<Option<Frame>, StreamError> {
+        loop {
+            if let Some(frame) = self.take(limits)? {
+                return Ok(Some(frame));
+            }
+            self.received.reserve(READ_BYTES);
+            let n = self.recv.read_buf(&mut self.received).await.map_err(broken)?;
+            if n == 0 {
+                return if self.received.is_empty() { Ok(None) } else { Err(StreamError::Cut) };
+            }
+        }
+    }
+
+    /// A further whole frame of what is received already.
+    ///
+    /// # Errors
+    /// Bytes that are no frame within the limits.
+    pub fn take(&mut self, limits: FrameLimits) -> Result<Option<Frame>, StreamError> {
+        Ok(Frame::take(&mut self.received, limits)?)
+    }
+
+    /// Tells the peer to send no more, with a code.
+    pub fn close(mut self, code: u8) {
+        // A stream that ended already needs no code.
+        let _ = self.recv.stop(VarInt::from_u32(u32::from(code)));
+    }
+}
+
+/// What the stream's own error was, before it passed through `std::io`.
+fn broken(error: std::io::Error) -> StreamError {
+    match error.downcast::<ReadError>() {
+        Ok(ReadError::Reset(code)) => StreamError::Closed(code.into_inner()),
+        Ok(ReadError::ConnectionLost(e)) => StreamError::Connection(e),
+        Ok(_) | Err(_) => StreamError::ClosedHere,
+    }
+}

@@ -1,0 +1,77 @@
+//! How QUIC behaves between brokers.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::congestion::CubicConfig;
+use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Largest datagram that path discovery tries: on loopback it halves the CPU per byte, and 10 segments of it still fit a
+/// single segmented send (65,535 bytes), beyond which sends fail unseen (`performance.md` 2.4, trap 2).
+const MTU_MAX: u16 = 6_500;
+
+/// What every path between brokers carries; loss never drops the MTU below it.
+const MTU_MIN: u16 = 1_200;
+
+/// At least ten datagrams of the largest size, or a connection stalls at its start (`performance.md` 2.4, trap 1).
+const INITIAL_WINDOW_BYTES: u64 = 20 * MTU_MAX as u64;
+
+/// A peer that is silent for this long is gone. Sessions between brokers and controller decide sooner.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+/// Bytes under way on one stream: more than the credit that a follower gives (`replica-core`).
+const STREAM_WINDOW_BYTES: u32 = 16 << 20;
+
+/// Bytes under way on one connection.
+const CONNECTION_WINDOW_BYTES: u32 = 128 << 20;
+
+/// Streams that a peer may have open: one for each partition replica between two shards, and a margin.
+const STREAMS_MAX: u32 = 100_000;
+
+/// Room in the system for datagrams that are not read yet; with the system's default a burst is lost.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+pub(crate) fn transport() -> Arc<TransportConfig> {
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window(INITIAL_WINDOW_BYTES);
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(MTU_MAX);
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_MAX))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .max_idle_timeout(Some(IdleTimeout::try_from(IDLE_TIMEOUT).expect("ten seconds fit")))
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES))
+        .send_window(u64::from(CONNECTION_WINDOW_BYTES))
+        .min_mtu(MTU_MIN)
+        .mtu_discovery_config(Some(discovery))
+        .congestion_controller_factory(Arc::new(congestion))
+        .datagram_receive_buffer_size(None);
+    Arc::new(transport)
+}
+
+pub(crate) fn endpoint() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(MTU_MAX).expect("the size is above the least that QUIC allows");
+    config
+}
+
+/// A UDP socket with room for bursts. An IPv6 address of all interfaces takes IPv4 too.
+pub(crate) fn socket(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    // A system that gives less loses more; nothing else depends on it.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
+    let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
