@@ -13,7 +13,7 @@
 mod handshake;
 mod streaming;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use alloc::collections::VecDeque;
 

@@ -11,6 +11,8 @@ mod isr;
 pub(crate) mod progress;
 mod serve;
 mod streams;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -225,8 +227,8 @@ impl Leader {
         if self.left {
             return;
         }
-        self.propose(now);
         self.advance_high_watermark();
+        self.propose(now);
         if self.own_lag.is_overdue(now, self.settings.lag_max) && now >= self.resign_after {
             self.resign_after = now.after(self.settings.lag_max);
             self.actions.push_back(LeaderAction::Resign(ResignReason::OwnLag));

@@ -27,6 +27,8 @@ mod invariants;
 pub mod leader;
 mod mutation;
 pub mod stream;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use action::{
