@@ -230,10 +230,12 @@ impl Leader {
         let Some(pending) = self.pending.take_if(|pending| applied > pending.proposal.partition_epoch) else {
             return;
         };
-        if pending.refused {
-            self.propose_after = now.after(self.isr_backoff.next(&self.settings));
-        } else {
+        let took_effect = self.view.isr.len() == pending.proposal.members.len()
+            && pending.proposal.members.iter().all(|(member, _)| self.view.in_isr(*member));
+        if took_effect {
             self.isr_backoff.reset();
+        } else if pending.refused {
+            self.propose_after = now.after(self.isr_backoff.next(&self.settings));
         }
     }
 }
