@@ -11,6 +11,8 @@
 //!   Ack, Ack, ... ----------------------------->
 //! ```
 
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use alloc::vec::Vec;
