@@ -31,7 +31,8 @@ use crate::view::{LogFacts, PartitionView, Settings};
 pub struct FollowerStart {
     /// This broker.
     pub own: BrokerId,
-    /// Its registration, once it has applied it; it follows nobody before.
+    /// The epoch that its replica is known under (see [`ReplicaView`](crate::ReplicaView)), once it has applied the
+    /// registration of this incarnation; it follows nobody before.
     pub own_epoch: Option<BrokerEpoch>,
     /// The partition as the applied metadata shows it.
     pub view: PartitionView,
@@ -117,7 +118,7 @@ impl Follower {
         self.review(now);
     }
 
-    /// The registration of this incarnation is applied.
+    /// The registration of this incarnation is applied, or this replica was reset since: its epoch is `own_epoch`.
     pub fn handle_registered(&mut self, now: MonoTime, own_epoch: BrokerEpoch) {
         self.own_epoch = Some(own_epoch);
         self.review(now);

@@ -33,7 +33,8 @@ use crate::view::{LogFacts, PartitionView, Settings};
 pub struct LeaderStart {
     /// This broker.
     pub own: BrokerId,
-    /// Its registration, once it has applied it; a restarted broker leads nothing before (L1).
+    /// The epoch that its replica is known under (see [`ReplicaView`](crate::ReplicaView)), once it has applied the
+    /// registration of this incarnation; a restarted broker leads nothing before (L1).
     pub own_epoch: Option<BrokerEpoch>,
     /// The partition as the applied metadata shows it.
     pub view: PartitionView,

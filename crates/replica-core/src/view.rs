@@ -31,7 +31,8 @@ pub struct PartitionView {
 pub struct ReplicaView {
     /// Its broker.
     pub broker: BrokerId,
-    /// The broker's current registration.
+    /// Under which epoch the replica is known: its broker's current registration, or a later point at which this
+    /// replica was reset. What was said of it under another one does not count.
     pub broker_epoch: BrokerEpoch,
     /// The broker has no session.
     pub fenced: bool,
