@@ -32,7 +32,7 @@ mod wishes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use log_core::{BrokerId, MonoTime, Now};
+use log_core::{BrokerId, MetadataOffset, MonoTime, Now};
 use log_store::Disk;
 use metadata_core::{ClusterImage, ControlFrame, Entry, MetadataQuorum, Outcome, QuorumEvent};
 
@@ -74,7 +74,7 @@ pub struct Control<D: Disk, Q: MetadataQuorum> {
 
 impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     /// Opens this broker's copy of the metadata log and begins its life; `quorum` makes the node's face of the quorum
-    /// from the last offset that the copy may hold.
+    /// from the last offset that the copy may hold. For quorums that are made at once; else [`Recovered::open`] first.
     ///
     /// # Errors
     ///
@@ -82,15 +82,18 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     pub fn open(
         now: Now,
         config: ControlConfig,
-        mut disk: D,
-        quorum: impl FnOnce(Option<log_core::MetadataOffset>) -> Q,
+        disk: D,
+        quorum: impl FnOnce(Option<MetadataOffset>) -> Q,
     ) -> Result<Self, ControlError> {
-        let (copy, image) = MetadataCopy::open(&mut disk, config.crc)?;
-        let found = image.cluster_id();
-        if let Some(found) = found.filter(|found| *found != config.cluster_id) {
-            return Err(ControlError::ForeignCluster { expected: config.cluster_id, found });
-        }
-        let quorum = quorum(image.applied());
+        let recovered = Recovered::open(&config, disk)?;
+        let quorum = quorum(recovered.image().applied());
+        Ok(Self::start(now, config, recovered, quorum))
+    }
+
+    /// Begins a broker's life on a copy that is opened; `quorum` goes on after the image of the copy.
+    #[must_use]
+    pub fn start(now: Now, config: ControlConfig, recovered: Recovered<D>, quorum: Q) -> Self {
+        let Recovered { disk, copy, image } = recovered;
         let first_number = now.wall.0.max(0).unsigned_abs().saturating_mul(1_000);
         let mut control = Self {
             life: Life::new(config.shards),
@@ -111,7 +114,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         };
         control.form_if_new();
         control.handle_disk(now);
-        Ok(control)
+        control
     }
 
     /// A shard of this broker asks or reports something.
@@ -332,7 +335,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         self.follow_stop();
     }
 
-    fn apply(&mut self, offset: log_core::MetadataOffset, bytes: &[u8], burst: &mut Burst) -> bool {
+    fn apply(&mut self, offset: MetadataOffset, bytes: &[u8], burst: &mut Burst) -> bool {
         burst.applied = true;
         if bytes.is_empty() {
             self.image.skip(offset);
@@ -390,6 +393,36 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             self.ended = true;
             self.actions.push_back(ControlAction::Stop { code, clean });
         }
+    }
+}
+
+/// A copy of the metadata log that is opened, before the quorum is made that goes on behind it.
+#[derive(Debug)]
+pub struct Recovered<D: Disk> {
+    disk: D,
+    copy: MetadataCopy<D>,
+    image: ClusterImage,
+}
+
+impl<D: Disk> Recovered<D> {
+    /// Opens this broker's copy of the metadata log.
+    ///
+    /// # Errors
+    ///
+    /// If the copy cannot be read, is damaged, or belongs to another cluster.
+    pub fn open(config: &ControlConfig, mut disk: D) -> Result<Self, ControlError> {
+        let (copy, image) = MetadataCopy::open(&mut disk, config.crc)?;
+        let found = image.cluster_id();
+        if let Some(found) = found.filter(|found| *found != config.cluster_id) {
+            return Err(ControlError::ForeignCluster { expected: config.cluster_id, found });
+        }
+        Ok(Self { disk, copy, image })
+    }
+
+    /// The image that the copy begins with. Entries of the copy behind it are applied later.
+    #[must_use]
+    pub const fn image(&self) -> &ClusterImage {
+        &self.image
     }
 }
 
