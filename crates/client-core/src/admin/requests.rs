@@ -1,0 +1,156 @@
+//! What is sent for each call.
+
+use kafka_wire::Uuid;
+use kafka_wire::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsTopic};
+use kafka_wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
+use kafka_wire::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
+use kafka_wire::messages::describe_configs::{DescribeConfigsRequest, DescribeConfigsResource};
+use kafka_wire::messages::describe_quorum::{DescribeQuorumRequest, QuorumPartition, QuorumTopic};
+use kafka_wire::messages::incremental_alter_configs::{
+    AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
+};
+use kafka_wire::messages::metadata::{MetadataRequest, MetadataRequestTopic};
+use log_core::Now;
+
+use super::{AdminCall, Call, ConfigChange, ConfigResource, NewTopic};
+use crate::action::{CallId, ConnectionId};
+use crate::core::Core;
+use crate::error::ClientError;
+use crate::group::offsets;
+
+/// The one partition of the metadata quorum's log.
+pub(super) const METADATA_TOPIC: &str = "__cluster_metadata";
+
+impl Call {
+    pub(super) fn send(
+        &mut self,
+        core: &mut Core,
+        now: Now,
+        connection: ConnectionId,
+        id: CallId,
+    ) -> Result<(), ClientError> {
+        let timeout_ms = i32::try_from(core.options.request_timeout.as_millis()).unwrap_or(i32::MAX);
+        match &self.question {
+            AdminCall::CreateTopics { topics, validate_only } => {
+                let topics = topics.clone();
+                let topics = topics.iter().map(creatable).collect();
+                let request = CreateTopicsRequest { topics, timeout_ms, validate_only: *validate_only };
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::DeleteTopics(names) => {
+                let names = names.clone();
+                let request = DeleteTopicsRequest {
+                    topics: names
+                        .iter()
+                        .map(|name| DeleteTopicState { name: Some((&**name).into()), topic_id: Uuid::NONE })
+                        .collect(),
+                    topic_names: names.iter().map(|name| (&**name).into()).collect(),
+                    timeout_ms,
+                };
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::CreatePartitions { topic, total } => {
+                let name = topic.to_string().into();
+                let count = i32::try_from(*total).unwrap_or(i32::MAX);
+                let topics = vec![CreatePartitionsTopic { name, count, assignments: None }];
+                let request = CreatePartitionsRequest { topics, timeout_ms, validate_only: false };
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::ListTopics => self.send_metadata(core, now, connection, id, None),
+            AdminCall::DescribeCluster => self.send_metadata(core, now, connection, id, Some(Vec::new())),
+            AdminCall::DescribeTopics(names) => {
+                let names = names.iter().map(ToString::to_string).collect();
+                self.send_metadata(core, now, connection, id, Some(names))
+            }
+            AdminCall::DescribeConfigs(resource) => {
+                let request = describe(resource);
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::AlterConfigs { resource, changes } => {
+                let (resource_type, resource_name) = wire_resource(resource);
+                let changes = changes.clone();
+                let configs = changes.iter().map(alterable).collect();
+                let resource =
+                    AlterConfigsResource { resource_type, resource_name: resource_name.into(), configs };
+                let request =
+                    IncrementalAlterConfigsRequest { resources: vec![resource], validate_only: false };
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::DescribeQuorum => {
+                let partitions = vec![QuorumPartition { partition_index: 0 }];
+                let topics = vec![QuorumTopic { topic_name: METADATA_TOPIC.into(), partitions }];
+                self.transmit(core, now, connection, id, i16::MAX, &DescribeQuorumRequest { topics })
+            }
+            AdminCall::GroupOffsets(group) if self.coordinator.is_none() => {
+                let request = offsets::find_coordinator(group);
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::GroupOffsets(group) => {
+                let request = offsets::fetch_offsets(group, None);
+                self.transmit(core, now, connection, id, offsets::OFFSET_FETCH_VERSION_MAX, &request)
+            }
+            // Those go by the shared questions for offsets.
+            AdminCall::ListOffsets(_) => Ok(()),
+        }
+    }
+
+    fn send_metadata(
+        &mut self,
+        core: &mut Core,
+        now: Now,
+        connection: ConnectionId,
+        id: CallId,
+        names: Option<Vec<String>>,
+    ) -> Result<(), ClientError> {
+        let topics = names.map(|names| {
+            let named = |name: String| MetadataRequestTopic { topic_id: Uuid::NONE, name: Some(name.into()) };
+            names.into_iter().map(named).collect()
+        });
+        let request =
+            MetadataRequest { topics, allow_auto_topic_creation: false, ..MetadataRequest::default() };
+        self.transmit(core, now, connection, id, i16::MAX, &request)
+    }
+}
+
+fn describe(resource: &ConfigResource) -> DescribeConfigsRequest<'static> {
+    let (resource_type, resource_name) = wire_resource(resource);
+    let resource = DescribeConfigsResource {
+        resource_type,
+        resource_name: resource_name.into(),
+        configuration_keys: None,
+    };
+    DescribeConfigsRequest { resources: vec![resource], include_synonyms: false, include_documentation: true }
+}
+
+fn creatable(topic: &NewTopic) -> CreatableTopic<'_> {
+    let configs = topic
+        .configs
+        .iter()
+        .map(|(name, value)| CreatableTopicConfig { name: (&**name).into(), value: Some((&**value).into()) });
+    CreatableTopic {
+        name: (&*topic.name).into(),
+        num_partitions: topic.partitions.map_or(-1, |count| i32::try_from(count).unwrap_or(i32::MAX)),
+        replication_factor: topic.replication.map_or(-1, |count| i16::try_from(count).unwrap_or(i16::MAX)),
+        assignments: Vec::new(),
+        configs: configs.collect(),
+    }
+}
+
+fn alterable(change: &ConfigChange) -> AlterableConfig<'_> {
+    match change {
+        ConfigChange::Set(name, value) => {
+            AlterableConfig { name: (&**name).into(), config_operation: 0, value: Some((&**value).into()) }
+        }
+        ConfigChange::Delete(name) => {
+            AlterableConfig { name: (&**name).into(), config_operation: 1, value: None }
+        }
+    }
+}
+
+/// The type and name of a resource: Kafka's numbers are 2 for topics and 4 for brokers.
+fn wire_resource(resource: &ConfigResource) -> (i8, String) {
+    match resource {
+        ConfigResource::Topic(name) => (2, name.to_string()),
+        ConfigResource::Broker(id) => (4, id.to_string()),
+    }
+}
