@@ -1,0 +1,194 @@
+//! A log directory: what all its handles and threads share, above all whether it is poisoned.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+use log_store::{DiskError, DiskFault, DiskOperation};
+
+use crate::commit::{self, SyncRequest};
+use crate::completions::Waker;
+use crate::counters::{Counters, DiskCounters};
+use crate::error::DirectoryError;
+use crate::file_disk::FileDisk;
+use crate::readers::{ReadRequest, Readers};
+
+/// From this kernel on, `syncfs` reports what could not be written.
+const SYNCFS_REPORTS_SINCE: (u32, u32) = (5, 8);
+
+/// `f_type` of file systems that live in memory: their bytes are always in the cache.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// What the threads of a directory share. It has no way to the threads: they end when [`Handles`] is gone.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) path: PathBuf,
+    /// Opened at the start, so that its `syncfs` reports every failure since then.
+    pub(crate) root: fs::File,
+    pub(crate) device: u64,
+    pub(crate) may_sync_file_system: bool,
+    pub(crate) in_memory: bool,
+    pub(crate) counters: Counters,
+    poison: OnceLock<DiskError>,
+}
+
+impl Directory {
+    fn open(path: &Path) -> io::Result<Self> {
+        create_durably(path)?;
+        let path = path.canonicalize()?;
+        let root = fs::File::open(&path)?;
+        let device = root.metadata()?.dev();
+        let in_memory = rustix::fs::fstatfs(&root)
+            .is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind)));
+        Ok(Self {
+            path,
+            root,
+            device,
+            may_sync_file_system: kernel_release().is_some_and(|release| release >= SYNCFS_REPORTS_SINCE),
+            in_memory,
+            counters: Counters::default(),
+            poison: OnceLock::new(),
+        })
+    }
+
+    /// An error if the directory is poisoned: asked before everything that changes it.
+    pub(crate) fn healthy(&self, operation: DiskOperation) -> Result<(), DiskError> {
+        match self.poison.get() {
+            Some(_) => Err(DiskError::new(operation, DiskFault::Poisoned)),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on nothing more is written or synced (D5); the first reason is kept.
+    pub(crate) fn poison(&self, error: DiskError, path: &str) {
+        if self.poison.set(error).is_ok() {
+            tracing::error!(directory = %self.path.display(), path, %error, "the log directory takes no more writes");
+        }
+    }
+}
+
+/// A log directory that is open in this process; clones are handles of the same one.
+///
+/// Exactly one is opened per directory and process; [`crate::DirectoryLock`] keeps other processes out.
+#[derive(Clone, Debug)]
+pub struct DirectoryHandle {
+    handles: Arc<Handles>,
+}
+
+/// The ways to the threads.
+#[derive(Debug)]
+pub(crate) struct Handles {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) syncs: Sender<SyncRequest>,
+    readers: OnceLock<Option<Readers>>,
+}
+
+impl Handles {
+    /// Hands a cold read over; gives it back where no thread can be had.
+    pub(crate) fn submit_read(&self, request: ReadRequest) -> Result<(), ReadRequest> {
+        let started = self.readers.get_or_init(|| Readers::start(&self.directory).ok());
+        match started {
+            Some(readers) => readers.submit(request),
+            None => Err(request),
+        }
+    }
+}
+
+impl DirectoryHandle {
+    /// Opens the directory and starts its sync thread; creates the directory, durably, if it is missing.
+    ///
+    /// # Errors
+    /// It cannot be created or opened, or there is no thread to be had.
+    pub fn open(path: &Path) -> Result<Self, DirectoryError> {
+        let directory = || path.to_owned();
+        let opened = Directory::open(path)
+            .map_err(|source| DirectoryError::Unusable { directory: directory(), source })?;
+        let opened = Arc::new(opened);
+        let syncs = commit::start(&opened)
+            .map_err(|source| DirectoryError::NoThread { directory: directory(), source })?;
+        let handles = Handles { directory: opened, syncs, readers: OnceLock::new() };
+        Ok(Self { handles: Arc::new(handles) })
+    }
+
+    /// A disk of this directory, with a queue of completions of its own: one for each shard.
+    #[must_use]
+    pub fn disk(&self, waker: Waker) -> FileDisk {
+        FileDisk::new(Arc::clone(&self.handles), waker)
+    }
+
+    /// The directory's path, absolute and without links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.handles.directory.path
+    }
+
+    /// What poisoned the directory.
+    #[must_use]
+    pub fn poisoned(&self) -> Option<DiskError> {
+        self.handles.directory.poison.get().copied()
+    }
+
+    /// What was done so far, through all handles.
+    #[must_use]
+    pub fn counters(&self) -> DiskCounters {
+        self.handles.directory.counters.read()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Directory> {
+        &self.handles.directory
+    }
+}
+
+/// Creates a directory and those above it, each synced into the one above it.
+pub(crate) fn create_durably(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let above = path.parent().filter(|above| !above.as_os_str().is_empty()).ok_or(error)?;
+            create_durably(above)?;
+            fs::create_dir(path)?;
+        }
+        Err(error) => return Err(error),
+    }
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(above)?.sync_all()
+}
+
+/// Major and minor number of the running kernel.
+fn kernel_release() -> Option<(u32, u32)> {
+    release_of(&fs::read_to_string("/proc/sys/kernel/osrelease").ok()?)
+}
+
+fn release_of(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_release_is_read_by_its_first_two_numbers() {
+        assert_eq!(release_of("6.18.44-fc-v669\n"), Some((6, 18)));
+        assert_eq!(release_of("5.8-rc1"), Some((5, 8)));
+        assert_eq!(release_of("unknown"), None);
+        assert!(release_of("4.18.0-553.el8") < Some(SYNCFS_REPORTS_SINCE));
+    }
+
+    #[test]
+    fn a_missing_directory_is_created_with_those_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        create_durably(&dir.path().join("a/b/c")).unwrap();
+        create_durably(&dir.path().join("a/b/c")).unwrap();
+        assert!(dir.path().join("a/b/c").is_dir());
+        fs::write(dir.path().join("file"), b"x").unwrap();
+        assert!(create_durably(&dir.path().join("file")).is_err());
+        assert!(create_durably(&dir.path().join("file/below")).is_err());
+    }
+}
