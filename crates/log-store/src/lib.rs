@@ -11,13 +11,16 @@ pub mod memory;
 pub mod partition;
 pub mod record_log;
 pub mod slot_file;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use disk::{Completed, Completion, DirEntry, Disk, LogId, OpenMode, Ticket};
 pub use error::{AppendError, CutError, DiskError, DiskFault, DiskOperation, LogError, ReadError};
 pub use memory::{FailedSync, MemoryCounters, MemoryDisk, MemoryFile};
+pub use partition::PartitionLog;
 pub use partition::types::{
-    Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, LookupOutcome, OpenFacts,
-    ReadLimit, ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
+    Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadLimit,
+    ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
 };
 pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions};
 pub use slot_file::{SLOT_STATE_BYTES_MAX, SlotFile, SlotState};

@@ -93,6 +93,13 @@ impl OffsetIndex {
         self.entries.get(after).map(|&(_, position)| position)
     }
 
+    /// The greatest position in bytes of an entry that is at most `position`, or the start of the segment.
+    #[must_use]
+    pub fn position_at_most(&self, position: u32) -> u32 {
+        let after = self.entries.partition_point(|&(_, entry)| entry <= position);
+        after.checked_sub(1).and_then(|index| self.entries.get(index)).map_or(0, |&(_, position)| position)
+    }
+
     /// Drops the entries of batches that are cut: those with a last offset at or above `end`.
     pub fn truncate_to(&mut self, end: Offset) {
         let relative = end.0.saturating_sub(self.base_offset.0);

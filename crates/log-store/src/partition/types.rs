@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use log_core::batch::Produced;
 use log_core::limits;
+use log_core::retention::RetentionPolicy;
 use log_core::segment::RollPolicy;
 use log_core::{Crc32c, LeaderEpoch, Offset, Timestamp};
 
@@ -16,10 +17,8 @@ pub struct LogOptions {
     pub crc: Crc32c,
     /// When segments are rolled.
     pub roll: RollPolicy,
-    /// Records older than this go, in milliseconds (`retention.ms`); `None` keeps them.
-    pub retention_ms: Option<i64>,
-    /// Bytes to keep at most (`retention.bytes`); `None` sets no limit.
-    pub retention_bytes: Option<u64>,
+    /// How long, and how much of, the log is kept.
+    pub retention: RetentionPolicy,
     /// Idle time after which an idempotent producer is forgotten, in milliseconds.
     pub producer_expiration_ms: i64,
     /// The topic has the name of one that existed before: producers may begin at any sequence (P2).
@@ -37,8 +36,7 @@ impl LogOptions {
         Self {
             crc,
             roll: RollPolicy::default(),
-            retention_ms: Some(limits::RETENTION_MS_DEFAULT),
-            retention_bytes: None,
+            retention: RetentionPolicy::default(),
             producer_expiration_ms: limits::PRODUCER_EXPIRATION_MS_DEFAULT,
             name_used_before: false,
             reserve_bytes: RESERVE_BYTES_DEFAULT,
@@ -207,15 +205,6 @@ pub struct FoundRecord {
     pub leader_epoch: LeaderEpoch,
 }
 
-/// The answer to a search by timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LookupOutcome {
-    /// At once: the record, or none.
-    Ready(Option<FoundRecord>),
-    /// [`LogEvent::LookupReady`] will bring it.
-    Pending(Ticket),
-}
-
 /// What happened in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -243,13 +232,6 @@ pub enum LogEvent<F> {
         ticket: Ticket,
         /// What it gave.
         result: Result<ReadSlices<F>, ReadError>,
-    },
-    /// A search that was pending ended.
-    LookupReady {
-        /// The ticket of the search.
-        ticket: Ticket,
-        /// What it gave.
-        result: Result<Option<FoundRecord>, ReadError>,
     },
     /// The suspect mark is no longer on the disk.
     SuspicionCleared,

@@ -1,0 +1,155 @@
+//! Producer state on disk: snapshots every 32 MiB and at every roll, so that a start reads little to rebuild it.
+
+use std::collections::BTreeSet;
+
+use log_core::batch::BatchHeader;
+use log_core::producer::Cut;
+use log_core::segment::SegmentKind;
+use log_core::{Offset, ProducerTable};
+
+use super::PartitionLog;
+use super::segment::{path_of, read_small, write_if_room};
+use super::types::Fault;
+use super::walk::{HOP_BYTES, Reach, Step, Walk};
+use crate::disk::Disk;
+use crate::error::DiskError;
+
+/// Bytes appended between two snapshots: what a start may have to read again beside what lies above the bound.
+const SNAPSHOT_EVERY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The snapshots that exist, each named by the log end that it belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    at: BTreeSet<Offset>,
+    bytes_since: u64,
+}
+
+impl Snapshots {
+    pub(super) fn found(at: BTreeSet<Offset>) -> Self {
+        Self { at, bytes_since: 0 }
+    }
+
+    pub(super) fn on_bytes(&mut self, bytes: u64) {
+        self.bytes_since += bytes;
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Forgets those above the new end; gives their files. A snapshot above the end would know of batches that are
+    /// gone.
+    pub(super) fn cut_to(&mut self, dir: &str, end: Offset) -> Vec<String> {
+        let gone = self.at.split_off(&end.plus(1));
+        gone.into_iter().map(|at| path_of(dir, at, SegmentKind::Snapshot)).collect()
+    }
+}
+
+impl<D: Disk> PartitionLog<D> {
+    /// Writes the producer state and the active segment's indexes as they are now, if much was appended since.
+    pub(super) fn checkpoint_if_due(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        if self.snapshots.bytes_since < SNAPSHOT_EVERY_BYTES {
+            return Ok(());
+        }
+        self.write_snapshot(disk)?;
+        if let Some(active) = self.segments.back_mut().filter(|active| !active.indexes_partial) {
+            active.write_indexes(disk, &self.dir, self.options.crc)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the producer state at the log end; the next sync carries it.
+    pub(super) fn write_snapshot(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        let end = self.offsets.log_end();
+        let bytes = self.producers.encode(end, self.options.crc);
+        let path = path_of(&self.dir, end, SegmentKind::Snapshot);
+        let Some(file) = write_if_room(disk, &path, &bytes)? else { return Ok(()) };
+        self.extra_dirty.push(file);
+        self.dir_dirty = true;
+        self.snapshots.at.insert(end);
+        self.snapshots.bytes_since = 0;
+        Ok(())
+    }
+
+    /// Removes the snapshots that no start needs any more: all before the newest one at or below the bound.
+    pub(super) fn prune_snapshots(&mut self, disk: &mut D, bound: Offset) -> Result<(), DiskError> {
+        let Some(&needed) = self.snapshots.at.range(..=bound).next_back() else { return Ok(()) };
+        let kept = self.snapshots.at.split_off(&needed);
+        for at in std::mem::replace(&mut self.snapshots.at, kept) {
+            match disk.remove_file(&path_of(&self.dir, at, SegmentKind::Snapshot)) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// P3: producer state is cut with the log.
+    pub(super) fn cut_producers(&mut self, disk: &mut D, end: Offset) -> Result<(), DiskError> {
+        match self.producers.cut_to(end) {
+            Cut::Exact => Ok(()),
+            Cut::Rebuild => self.rebuild_producers(disk, end),
+        }
+    }
+
+    /// Producer state of the log up to `end`: the newest good snapshot and what follows it.
+    pub(super) fn rebuild_producers(&mut self, disk: &mut D, end: Offset) -> Result<(), DiskError> {
+        let start = self.offsets.log_start();
+        let mut from = self.segments.front().map_or(start, |first| first.base);
+        self.producers = ProducerTable::new();
+        for &at in self.snapshots.at.range(..=end).rev() {
+            let Ok(bytes) = read_small(disk, &path_of(&self.dir, at, SegmentKind::Snapshot)) else {
+                continue;
+            };
+            self.bytes_read_at_start += bytes.len() as u64;
+            if let Ok((found, producers)) = ProducerTable::decode(&bytes, self.options.crc)
+                && found == at
+            {
+                self.producers = producers;
+                from = at;
+                break;
+            }
+        }
+        let now = self.timers.now().wall;
+        self.replay(disk, from, end, |log, _, header| log.producers.append(header, now))
+    }
+
+    /// Goes over the headers of the batches between two offsets, in order; damage on the way makes the log faulty.
+    pub(super) fn replay(
+        &mut self,
+        disk: &mut D,
+        from: Offset,
+        to: Offset,
+        mut visit: impl FnMut(&mut Self, u64, &BatchHeader),
+    ) -> Result<(), DiskError> {
+        let mut expected = from;
+        let first = self.segment_of(from).unwrap_or(0);
+        for index in first..self.segments.len() {
+            if expected >= to {
+                break;
+            }
+            let Some(segment) = self.segments.get_mut(index) else { break };
+            let file = segment.file(disk, &self.dir)?;
+            let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(from));
+            let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
+            let outcome = loop {
+                match walk.step(disk)? {
+                    Step::Batch(_, header) if header.next_offset() <= from => {}
+                    Step::Batch(_, header) if header.base_offset >= to => break Ok(()),
+                    Step::Batch(position, header) if header.base_offset == expected || expected == from => {
+                        expected = header.next_offset();
+                        visit(self, position, &header);
+                    }
+                    Step::End => break Ok(()),
+                    Step::Batch(..) | Step::Bad | Step::Cold => break Err(()),
+                }
+            };
+            self.bytes_read_at_start += walk.bytes_read;
+            if outcome.is_err() {
+                self.fail(Fault::BadBatch { at: expected });
+                break;
+            }
+        }
+        Ok(())
+    }
+}

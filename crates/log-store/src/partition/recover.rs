@@ -1,0 +1,342 @@
+//! The start after an unclean stop: what lies above the bound is read around the page cache and judged.
+//!
+//! ```text
+//! ... segment of the bound ...........|######## accepted ########|X ??????????????| later segments ...
+//!                          bound.position                         verdict on what follows
+//! ```
+
+use log_core::batch::{BatchHeader, HEADER_BYTES};
+use log_core::segment::tail_verdict;
+use log_core::segment::{
+    BoundFacts, Refused, ScanStart, ScanStep, Scanner, TailFacts, TailScan, TailVerdict,
+};
+use log_core::{BatchError, Offset, ScanError};
+
+use super::PartitionLog;
+use super::bound::{Bound, EndPoint};
+use super::job::{CopyPart, Job, JobEnd, Step};
+use super::types::{Fault, OpenFacts, Recovered, StartVerdict};
+use crate::disk::Disk;
+use crate::error::DiskError;
+
+/// Bytes read at once.
+const CHUNK_BYTES: u64 = 1024 * 1024;
+
+/// How a file ended for the scanner.
+enum FileEnd {
+    /// With its last batch.
+    Exact,
+    /// With zeros.
+    Zeros,
+    /// With something that is not accepted.
+    Refused(Refused),
+}
+
+/// A window of a file, read around the page cache.
+struct Window<F> {
+    file: F,
+    bytes: Vec<u8>,
+    at: u64,
+    /// Length of the file, as far as it was seen.
+    len: u64,
+}
+
+impl<F> Window<F> {
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    fn from(&self, position: u64) -> &[u8] {
+        let skip = usize::try_from(position.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        self.bytes.get(skip..).unwrap_or(&[])
+    }
+
+    /// Moves to `position` and reads at least `need` bytes there, if the file has them.
+    fn load<D: Disk<File = F>>(&mut self, disk: &mut D, position: u64, need: u64) -> Result<u64, DiskError> {
+        let left = self.len.saturating_sub(position);
+        self.bytes.resize(left.min(need.max(CHUNK_BYTES)) as usize, 0);
+        self.at = position;
+        let count = disk.read_around_cache(&self.file, position, &mut self.bytes)?;
+        if count < self.bytes.len() {
+            self.bytes.truncate(count);
+            self.len = self.end();
+        }
+        Ok(count as u64)
+    }
+}
+
+impl<D: Disk> PartitionLog<D> {
+    pub(super) fn recover(
+        &mut self,
+        disk: &mut D,
+        bound: Bound,
+        facts: OpenFacts,
+        recovered: &mut Recovered,
+    ) -> Result<StartVerdict, DiskError> {
+        let end = bound.end;
+        let at = self.segments.iter().position(|segment| segment.base == end.segment);
+        let reaches = match at.and_then(|at| self.segments.get(at)) {
+            Some(segment) => segment.bytes >= end.position,
+            None => end.position == 0,
+        };
+        if !reaches {
+            return Ok(self.faulty_at(end.offset));
+        }
+        let from = at.unwrap_or_else(|| self.segments.partition_point(|segment| segment.base < end.offset));
+        self.forget_above(from, &end);
+        if at.is_some() {
+            self.load_indexes_for_start(disk, from)?;
+        }
+        self.rebuild_producers(disk, end.offset)?;
+        if self.fault.is_some() {
+            return Ok(StartVerdict::Verified);
+        }
+        let start = ScanStart {
+            position: end.position,
+            offset: end.offset,
+            epoch: end.epoch,
+            newest_epoch: facts.newest_epoch,
+        };
+        let mut scanner = Scanner::new(start, self.options.crc);
+        let tail = self.scan(disk, from, &mut scanner)?;
+        recovered.bytes_recovered = self.bytes_above(&end);
+        let bound_facts = BoundFacts { durable_end: end.offset, high_watermark: bound.high_watermark };
+        let verdict = tail_verdict(&tail, &bound_facts);
+        recovered.bytes_cut = tail.zeros_from.saturating_sub(tail.position);
+        self.dir_dirty = true;
+        self.segments.iter_mut().skip(from).for_each(|segment| segment.dirty = true);
+        self.act_on(disk, verdict, &tail)
+    }
+
+    fn faulty_at(&mut self, at: Offset) -> StartVerdict {
+        self.fault = Some(Fault::BelowBound { at });
+        StartVerdict::Faulty(Fault::BelowBound { at })
+    }
+
+    /// The extent of the segments as far as the bound vouches for it; the files may hold more.
+    fn forget_above(&mut self, from: usize, end: &EndPoint) {
+        for segment in self.segments.iter_mut().skip(from) {
+            let bytes = if segment.base == end.segment { end.position } else { 0 };
+            let first_append = segment.first_append;
+            segment.cut(if segment.base == end.segment { end.offset } else { segment.base }, bytes);
+            segment.first_append = first_append;
+        }
+    }
+
+    fn bytes_above(&self, end: &EndPoint) -> u64 {
+        let above = self.segments.iter().filter(|segment| segment.base >= end.segment);
+        above.map(|segment| segment.bytes).sum::<u64>().saturating_sub(end.position)
+    }
+
+    /// Accepts batches from the scanner's place on, through all segments; says what follows the last one.
+    fn scan(&mut self, disk: &mut D, from: usize, scanner: &mut Scanner) -> Result<TailFacts, DiskError> {
+        let mut index = from;
+        let mut tail = TailFacts {
+            position: scanner.position(),
+            offset: scanner.offset(),
+            claimed_bytes: None,
+            zeros_from: scanner.position(),
+            file_bytes: scanner.position(),
+            length_rotten: false,
+            later_segment_written: false,
+        };
+        let mut last = from.checked_sub(1);
+        while let Some(segment) = self.segments.get_mut(index) {
+            if segment.base != scanner.offset() && scanner.position() == 0 {
+                break;
+            }
+            last = Some(index);
+            let file = segment.file(disk, &self.dir)?;
+            let len = segment.allocated;
+            let mut window = Window { file, bytes: Vec::new(), at: scanner.position(), len };
+            let file_end = self.scan_file(disk, index, scanner, &mut window)?;
+            tail.position = scanner.position();
+            tail.offset = scanner.offset();
+            tail.zeros_from = scanner.position();
+            tail.file_bytes = window.len;
+            if let FileEnd::Refused(refused) = file_end {
+                tail = self.scan_tail(disk, refused, &mut window)?;
+                break;
+            }
+            if !self.next_segment_continues(disk, index, scanner, &window)? {
+                break;
+            }
+            index += 1;
+        }
+        let later = last.map_or(0, |last| last + 1);
+        tail.later_segment_written = self.any_written(disk, later)?;
+        Ok(tail)
+    }
+
+    /// Whether the next segment begins where this one ends; then this one takes no more.
+    fn next_segment_continues(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+        scanner: &mut Scanner,
+        window: &Window<D::File>,
+    ) -> Result<bool, DiskError> {
+        let next = self.segments.get(index + 1).map(|next| next.base);
+        let Some(segment) = self.segments.get_mut(index) else { return Ok(false) };
+        if next != Some(scanner.offset()) || next == Some(segment.base) {
+            return Ok(false);
+        }
+        segment.sealed = true;
+        if segment.allocated > segment.bytes {
+            disk.truncate(&window.file, segment.bytes)?;
+            segment.allocated = segment.bytes;
+        }
+        scanner.next_segment();
+        Ok(true)
+    }
+
+    fn scan_file(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+        scanner: &mut Scanner,
+        window: &mut Window<D::File>,
+    ) -> Result<FileEnd, DiskError> {
+        loop {
+            let ends = window.end() >= window.len;
+            match scanner.step(window.from(scanner.position()), ends) {
+                ScanStep::Batch(batch) => self.on_recovered(index, &batch.header),
+                ScanStep::NeedBytes(need) => {
+                    self.bytes_read_at_start += window.load(disk, scanner.position(), need as u64)?;
+                }
+                ScanStep::End => return Ok(FileEnd::Exact),
+                ScanStep::Refused(refused) => return Ok(FileEnd::Refused(refused)),
+                ScanStep::Zeros => {
+                    let position = scanner.position();
+                    if self.rest_is_zero(disk, window)? {
+                        return Ok(FileEnd::Zeros);
+                    }
+                    let why = BatchError::Incomplete { need: HEADER_BYTES, have: 0 };
+                    return Ok(FileEnd::Refused(Refused {
+                        position,
+                        offset: scanner.offset(),
+                        claimed_bytes: None,
+                        why: ScanError::Batch(why),
+                    }));
+                }
+            }
+        }
+    }
+
+    fn rest_is_zero(&mut self, disk: &mut D, window: &mut Window<D::File>) -> Result<bool, DiskError> {
+        while window.end() < window.len {
+            let next = window.end();
+            self.bytes_read_at_start += window.load(disk, next, 0)?;
+            if window.bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A batch was accepted as the next one of the log.
+    fn on_recovered(&mut self, index: usize, header: &BatchHeader) {
+        let now = self.timers.now().wall;
+        if self.epochs.latest() != Some(header.leader_epoch) {
+            self.epochs.assign(header.leader_epoch, header.base_offset);
+            self.keeper.checkpoint_current = false;
+        }
+        self.producers.append(header, now);
+        if let Some(segment) = self.segments.get_mut(index) {
+            if !segment.has_indexes() {
+                segment.set_indexes(log_core::index::SegmentIndexes::new(segment.base));
+            }
+            segment.on_batch(header, now);
+        }
+        self.snapshots.on_bytes(header.batch_bytes as u64);
+        self.offsets.append_to(header.next_offset());
+    }
+
+    fn scan_tail(
+        &mut self,
+        disk: &mut D,
+        refused: Refused,
+        window: &mut Window<D::File>,
+    ) -> Result<TailFacts, DiskError> {
+        self.bytes_read_at_start += window.load(disk, refused.position, 0)?;
+        let header = window.bytes.get(..HEADER_BYTES.min(window.bytes.len())).unwrap_or(&[]);
+        let mut scan = TailScan::new(refused, header, self.options.crc);
+        scan.feed(&window.bytes);
+        while window.end() < window.len {
+            let next = window.end();
+            self.bytes_read_at_start += window.load(disk, next, 0)?;
+            scan.feed(&window.bytes);
+        }
+        Ok(scan.finish(false))
+    }
+
+    /// Whether a segment from this one on holds anything but zeros.
+    fn any_written(&mut self, disk: &mut D, from: usize) -> Result<bool, DiskError> {
+        for index in from..self.segments.len() {
+            let Some(segment) = self.segments.get_mut(index) else { break };
+            let file = segment.file(disk, &self.dir)?;
+            let mut window = Window { file, bytes: Vec::new(), at: 0, len: segment.allocated };
+            if !self.rest_is_zero(disk, &mut window)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn act_on(
+        &mut self,
+        disk: &mut D,
+        verdict: TailVerdict,
+        tail: &TailFacts,
+    ) -> Result<StartVerdict, DiskError> {
+        let at = self.offsets.log_end();
+        let point = self.recovered_point(tail);
+        let (verdict, mut steps) = match verdict {
+            TailVerdict::Damage => return Ok(self.faulty_at(tail.offset)),
+            TailVerdict::CleanEnd if !self.holds_more_than(&point) => {
+                (StartVerdict::Verified, vec![Step::SyncDirty])
+            }
+            TailVerdict::CleanEnd | TailVerdict::TornTail => {
+                (StartVerdict::Verified, self.cut_memory(disk, point)?)
+            }
+            TailVerdict::Suspect => {
+                self.suspect = Some(self.suspect.map_or(at, |before| before.min(at)));
+                let marked = self.present_bound();
+                let parts = Step::Quarantine(self.parts_above(&point));
+                let mut steps = vec![Step::Bound(marked), Step::Bound(marked), parts];
+                steps.extend(self.cut_memory(disk, point)?);
+                (StartVerdict::Suspect { at }, steps)
+            }
+        };
+        steps.push(Step::PresentBound);
+        self.start_job(disk, Job::new(JobEnd::Recovered, steps));
+        Ok(verdict)
+    }
+
+    /// The place of X.
+    fn recovered_point(&self, tail: &TailFacts) -> EndPoint {
+        let offset = self.offsets.log_end();
+        let holder = self.segments.iter().rfind(|segment| segment.base <= offset && segment.bytes > 0);
+        let empty = self.segments.iter().find(|segment| segment.base == offset);
+        let epoch = self.epoch_before(offset);
+        match holder.filter(|holder| holder.end == offset && holder.bytes == tail.position).or(empty) {
+            Some(segment) => EndPoint { offset, segment: segment.base, position: segment.bytes, epoch },
+            None => EndPoint { offset, segment: offset, position: 0, epoch },
+        }
+    }
+
+    fn holds_more_than(&self, point: &EndPoint) -> bool {
+        self.segments.back().is_some_and(|last| last.base > point.segment)
+    }
+
+    /// What is about to be cut: the rest of the segment of X and all later ones.
+    fn parts_above(&self, point: &EndPoint) -> Vec<CopyPart> {
+        let above = self.segments.iter().filter(|segment| segment.base >= point.segment);
+        let part = |segment: &super::Segment<D::File>| CopyPart {
+            base: segment.base,
+            from: if segment.base == point.segment { point.position } else { 0 },
+            to: segment.allocated,
+        };
+        above.map(part).filter(|part| part.from < part.to).collect()
+    }
+}

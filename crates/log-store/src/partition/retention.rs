@@ -1,0 +1,142 @@
+//! What makes a log shorter from its front and its segments finished: retention, log start, rolls, and the timers
+//! of all of it.
+
+use core::time::Duration;
+
+use log_core::retention::{LogFacts, SegmentFacts};
+use log_core::segment::SegmentKind;
+use log_core::{MonoTime, Now, Offset, Timestamp};
+
+use super::PartitionLog;
+use crate::disk::Disk;
+use crate::error::DiskError;
+
+impl<D: Disk> PartitionLog<D> {
+    /// The log start that retention asks for, if it is higher than the present one: for leaders, who then
+    /// [advance](PartitionLog::advance_log_start) and push it (L9).
+    pub fn retention(&mut self, disk: &mut D, now: Now) -> Option<Offset> {
+        self.timers.see(now);
+        if self.fault.is_some() || self.poisoned.is_some() || !self.is_settled() {
+            return None;
+        }
+        let facts: Vec<SegmentFacts> =
+            (0..self.segments.len()).filter_map(|index| self.segment_facts(disk, index)).collect();
+        let log = LogFacts {
+            log_start: self.offsets.log_start(),
+            high_watermark: self.offsets.high_watermark(),
+            now: now.wall,
+        };
+        let start = self.options.retention.retired(&facts, &log).log_start;
+        start.filter(|start| *start > self.offsets.log_start())
+    }
+
+    fn segment_facts(&mut self, disk: &mut D, index: usize) -> Option<SegmentFacts> {
+        let max_timestamp = self.max_timestamp_of(disk, index).unwrap_or(Timestamp::NONE);
+        let segment = self.segments.get(index)?;
+        Some(SegmentFacts {
+            base_offset: segment.base,
+            end_offset: segment.end,
+            bytes: segment.bytes,
+            max_timestamp,
+            last_append: segment.last_append,
+        })
+    }
+
+    /// Moves the log start, at most to the high watermark; never back. What lies below is deleted once the bound
+    /// that says so is durable.
+    pub fn advance_log_start(&mut self, disk: &mut D, now: Now, to: Offset) {
+        self.timers.see(now);
+        let to = to.min(self.offsets.last_stable());
+        if to <= self.offsets.log_start() || self.fault.is_some() {
+            return;
+        }
+        self.offsets.raise_log_start(to);
+        self.epochs.raise_start_to(to);
+        self.timers.want_bound();
+        self.write_bound_if_changed(disk);
+    }
+
+    /// Unlinks the segments that lie wholly below a log start that the bound on disk names; the active one stays.
+    pub(super) fn delete_below(&mut self, disk: &mut D, log_start: Offset) -> Result<(), DiskError> {
+        while self.segments.len() > 1
+            && let Some(oldest) = self.segments.pop_front_if(|oldest| oldest.end <= log_start)
+        {
+            for kind in SegmentKind::ALL.into_iter().filter(|kind| *kind != SegmentKind::Snapshot) {
+                match disk.remove_file(&oldest.path(&self.dir, kind)) {
+                    Err(error) if !error.is_not_found() => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes the active segment: truncated, its indexes written, producer state beside the next one (D6).
+    pub(super) fn roll(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        self.write_snapshot(disk)?;
+        self.seal_active(disk)?;
+        if let Some(active) = self.segments.back_mut() {
+            active.sealed = true;
+        }
+        self.timers.roll_at = None;
+        self.timers.want_bound();
+        Ok(())
+    }
+
+    /// Sets the alarm for the active segment's age.
+    pub(super) fn plan_roll(&mut self, now: Now) {
+        if self.timers.roll_at.is_some() {
+            return;
+        }
+        let first =
+            self.growing().map(|active| active.first_append).filter(|first| *first != Timestamp::NONE);
+        self.timers.roll_at = first.map(|first| {
+            let age = now.wall.0.saturating_sub(first.0);
+            let left = self.options.roll.segment_ms.saturating_sub(age).max(0);
+            now.mono.after(Duration::from_millis(left.unsigned_abs()))
+        });
+    }
+
+    /// Does what is due: the bound, a roll by age, forgetting idle producers and old appends in memory.
+    pub fn tick(&mut self, disk: &mut D, now: Now) {
+        self.timers.see(now);
+        let due = |at: Option<MonoTime>| at.is_some_and(|at| at <= now.mono);
+        if due(self.timers.tail_at) {
+            self.timers.tail_at = None;
+            self.tail.clear();
+        }
+        if due(self.timers.producers_at) {
+            self.timers.producers_at = None;
+            self.producers.expire(now.wall, self.options.producer_expiration_ms);
+            if !self.producers.is_empty() {
+                self.timers.on_producer_used();
+            }
+        }
+        if due(self.timers.roll_at) {
+            self.timers.roll_at = None;
+            self.roll_if_old(disk, now);
+        }
+        if self.timers.bound_due(u64::MAX) {
+            self.write_bound_if_changed(disk);
+        }
+    }
+
+    fn roll_if_old(&mut self, disk: &mut D, now: Now) {
+        let writable = self.is_settled() && self.poisoned.is_none() && self.fault.is_none();
+        let old = self.growing().is_some_and(|active| self.options.roll.is_old(&active.facts(), now.wall));
+        if !writable || !old {
+            return self.plan_roll(now);
+        }
+        match self.roll(disk) {
+            Ok(()) => self.sync(disk),
+            Err(error) => self.poison(error),
+        }
+    }
+
+    /// When [`PartitionLog::tick`] is to be called next; `None` while nothing is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<MonoTime> {
+        let idle = self.job.is_none() && self.keeper.is_idle() && self.fault.is_none();
+        self.timers.next(idle).filter(|_| self.poisoned.is_none())
+    }
+}

@@ -1,0 +1,296 @@
+//! Making a log and opening one: reads the bound, the epochs and the list of files; after a clean stop nothing else.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use log_core::segment::{SegmentFile, SegmentKind};
+use log_core::{EpochCache, LeaderEpoch, LogOffsets, Now, Offset, ProducerTable};
+
+use super::bound::{Bound, EndPoint, SLOT_BYTES, winner};
+use super::chain::ChainState;
+use super::job::{Job, JobEnd, Step};
+use super::keeper::{Keeper, bound_path, epochs_path, open_bound, read_slots};
+use super::producers::Snapshots;
+use super::segment::{Segment, read_small};
+use super::types::{Fault, LogOptions, OpenFacts, Recovered, StartVerdict};
+use super::{PartitionLog, read, timers};
+use crate::disk::{Disk, LogId, OpenMode};
+use crate::error::{DiskError, LogError};
+
+/// What the directory of a log holds.
+#[derive(Debug, Default)]
+struct Found {
+    /// Segments and the lengths of their files.
+    logs: BTreeMap<Offset, u64>,
+    snapshots: BTreeSet<Offset>,
+    /// Indexes and chains whose segment is gone, and files that were never renamed into place.
+    leftovers: Vec<String>,
+}
+
+impl<D: Disk> PartitionLog<D> {
+    /// Makes an empty log in `dir`. [`super::types::LogEvent::Recovered`] follows once its bound of zero and the
+    /// directories on the way to it are durable; appends are taken from then on.
+    ///
+    /// Errors: [`LogError::Exists`] if there is one.
+    pub fn create(
+        disk: &mut D,
+        id: LogId,
+        dir: &str,
+        options: LogOptions,
+        now: Now,
+    ) -> Result<Self, LogError> {
+        disk.create_dir(dir)?;
+        let file = match disk.open(&bound_path(dir), OpenMode::CreateNew) {
+            Err(error) if error.fault == crate::DiskFault::AlreadyExists => return Err(LogError::Exists),
+            other => other?,
+        };
+        let mut log = Self::empty(id, dir, options, now, Keeper::new(file, [None; 2]), Offset::ZERO);
+        log.start_fresh(disk)?;
+        Ok(log)
+    }
+
+    /// Opens the log in `dir`. After an unclean stop what lies above the bound is read and judged here; unless the
+    /// verdict is *clean* or *faulty*, [`super::types::LogEvent::Recovered`] follows once that is durable: before,
+    /// nothing of the log may be served, counted or reported.
+    ///
+    /// Errors: [`LogError::Disk`] where the disk failed; damage is no error but a verdict.
+    pub fn open(
+        disk: &mut D,
+        id: LogId,
+        dir: &str,
+        options: LogOptions,
+        facts: OpenFacts,
+        now: Now,
+    ) -> Result<(Self, Recovered), LogError> {
+        let file = open_bound(disk, dir)?;
+        let (slots, bytes_read) = read_slots(disk, &file, options.crc)?;
+        let found = Found::list(disk, dir)?;
+        let mut log = Self::empty(id, dir, options, now, Keeper::new(file, slots), Offset::ZERO);
+        log.bytes_read_at_start = bytes_read;
+        let mut recovered =
+            Recovered { verdict: StartVerdict::Verified, bytes_read: 0, bytes_recovered: 0, bytes_cut: 0 };
+        recovered.verdict = match winner(slots) {
+            None if found.logs.is_empty() && log.is_blank_bound(disk)? => {
+                log.start_fresh(disk)?;
+                StartVerdict::Verified
+            }
+            None => {
+                log.adopt(&found, &Bound::empty_at(found.logs.keys().next().copied().unwrap_or_default()));
+                log.faulty(Fault::BoundUnreadable)
+            }
+            Some(bound) => {
+                log.adopt(&found, &bound);
+                log.start_from(disk, found, bound, facts, &mut recovered)?
+            }
+        };
+        recovered.bytes_read = log.bytes_read_at_start;
+        Ok((log, recovered))
+    }
+
+    fn empty(
+        id: LogId,
+        dir: &str,
+        options: LogOptions,
+        now: Now,
+        keeper: Keeper<D::File>,
+        start: Offset,
+    ) -> Self {
+        let mut timers = timers::Timers::default();
+        timers.see(now);
+        Self {
+            id,
+            dir: dir.to_owned(),
+            options,
+            offsets: LogOffsets::empty_at(start),
+            epochs: EpochCache::new(),
+            producers: ProducerTable::new(),
+            segments: VecDeque::new(),
+            tail: super::TailBuffer::default(),
+            durable: EndPoint::empty_at(start),
+            cut_count: 0,
+            keeper,
+            job: None,
+            waiting: BTreeMap::new(),
+            next_sequence: 0,
+            extra_dirty: Vec::new(),
+            extra_dirs: Vec::new(),
+            dir_dirty: false,
+            sync_running: false,
+            suspect: None,
+            fault: None,
+            poisoned: None,
+            closed: false,
+            close_wanted: false,
+            snapshots: Snapshots::default(),
+            chain: ChainState::new(),
+            cursors: read::Cursors::default(),
+            timers,
+            bytes_read_at_start: 0,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Writes the bound of zero and makes it, and every directory on the way to it, durable.
+    fn start_fresh(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        let zeros = [0; 2 * SLOT_BYTES as usize];
+        disk.write_at(&self.keeper.file, 0, &[&zeros])?;
+        self.dir_dirty = true;
+        self.extra_dirs = ancestors(&self.dir);
+        let zero = Bound::empty_at(Offset::ZERO);
+        self.start_job(disk, Job::new(JobEnd::Recovered, [Step::Bound(zero), Step::SyncDirty]));
+        Ok(())
+    }
+
+    /// A crash while the log was made leaves a bound that was never written.
+    fn is_blank_bound(&self, disk: &mut D) -> Result<bool, DiskError> {
+        let mut bytes = [0; 2 * SLOT_BYTES as usize];
+        disk.read_around_cache(&self.keeper.file, 0, &mut bytes)?;
+        Ok(bytes.iter().all(|byte| *byte == 0))
+    }
+
+    fn faulty(&mut self, fault: Fault) -> StartVerdict {
+        self.fault = Some(fault);
+        StartVerdict::Faulty(fault)
+    }
+
+    /// Takes over what the bound and the list of files say.
+    fn adopt(&mut self, found: &Found, bound: &Bound) {
+        let ends = found.logs.keys().skip(1).copied().chain([bound.end.offset]);
+        for ((&base, &len), end) in found.logs.iter().zip(ends) {
+            let mut segment = Segment::found(base, end.max(base), len);
+            segment.sealed = true;
+            self.segments.push_back(segment);
+        }
+        if let Some(last) = self.segments.back_mut() {
+            last.sealed = false;
+            last.first_append = bound.first_append;
+        }
+        self.offsets = LogOffsets::empty_at(bound.log_start);
+        self.offsets.append_to(bound.end.offset);
+        self.offsets.raise_durable_end(bound.end.offset);
+        self.offsets.raise_high_watermark(bound.high_watermark);
+        self.durable = bound.end;
+        self.suspect = bound.suspect;
+        self.snapshots = Snapshots::found(found.snapshots.clone());
+    }
+
+    fn start_from(
+        &mut self,
+        disk: &mut D,
+        found: Found,
+        bound: Bound,
+        facts: OpenFacts,
+        recovered: &mut Recovered,
+    ) -> Result<StartVerdict, DiskError> {
+        if let Some(start_at) = bound.dropping {
+            let job = self.drop_memory(start_at);
+            self.start_job(disk, job);
+            return Ok(StartVerdict::Verified);
+        }
+        if self.lacks_front(&bound) {
+            return Ok(self.faulty(Fault::BelowBound { at: bound.log_start }));
+        }
+        self.remove_leftovers(disk, found.leftovers)?;
+        self.load_epochs(disk, &bound)?;
+        let verdict = if facts.clean && self.ends_at(&bound) {
+            self.rebuild_producers(disk, bound.end.offset)?;
+            self.plan_roll(self.timers.now());
+            StartVerdict::Clean
+        } else {
+            self.recover(disk, bound, facts, recovered)?
+        };
+        if let Some(fault) = self.fault {
+            self.events.clear();
+            return Ok(StartVerdict::Faulty(fault));
+        }
+        Ok(match (self.suspect, verdict) {
+            // The mark of an earlier start holds until the record that ends the suspicion is applied.
+            (Some(at), StartVerdict::Clean | StartVerdict::Verified) => StartVerdict::Suspect { at },
+            (_, verdict) => verdict,
+        })
+    }
+
+    /// Whether the segment that should hold the log start is missing.
+    fn lacks_front(&self, bound: &Bound) -> bool {
+        let holds_batches = bound.log_start < bound.end.offset || bound.end.position > 0;
+        let first = self.segments.front().map(|first| first.base);
+        holds_batches && first.is_none_or(|first| first > bound.log_start)
+    }
+
+    /// Whether the files end exactly where the bound says: nothing was written after it.
+    fn ends_at(&self, bound: &Bound) -> bool {
+        match self.segments.back() {
+            None => bound.end.position == 0,
+            Some(last) => last.base == bound.end.segment && last.bytes == bound.end.position,
+        }
+    }
+
+    /// Files below the log start whose removal was not durable yet, and those without a segment.
+    fn remove_leftovers(&mut self, disk: &mut D, leftovers: Vec<String>) -> Result<(), DiskError> {
+        for path in leftovers {
+            disk.remove_file(&format!("{}/{path}", self.dir))?;
+            self.dir_dirty = true;
+        }
+        self.delete_below(disk, self.offsets.log_start())
+    }
+
+    /// D7: the checkpoint, or the batches where the two disagree.
+    fn load_epochs(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
+        let file = read_small(disk, &epochs_path(&self.dir)).unwrap_or_default();
+        self.bytes_read_at_start += file.len() as u64;
+        let checkpoint = EpochCache::decode(&file, self.options.crc).ok();
+        let recorded = Some(bound.end.epoch).filter(|epoch| *epoch != LeaderEpoch::NONE);
+        let mut epochs = checkpoint.unwrap_or_default();
+        epochs.truncate_to(bound.end.offset);
+        epochs.raise_start_to(bound.log_start);
+        let reaches_start = epochs.entries().first().is_none_or(|first| first.start <= bound.log_start);
+        if epochs.latest() == recorded && reaches_start {
+            self.epochs = epochs;
+            return Ok(());
+        }
+        self.keeper.checkpoint_current = false;
+        let from = self.segments.front().map_or(bound.log_start, |first| first.base);
+        self.replay(disk, from, bound.end.offset, |log, _, header| {
+            if log.epochs.latest().is_none_or(|latest| latest < header.leader_epoch) {
+                log.epochs.assign(header.leader_epoch, header.base_offset);
+            }
+        })?;
+        self.epochs.raise_start_to(bound.log_start);
+        Ok(())
+    }
+}
+
+impl Found {
+    fn list<D: Disk>(disk: &mut D, dir: &str) -> Result<Self, DiskError> {
+        let mut found = Self::default();
+        let mut beside = Vec::new();
+        for entry in disk.list(dir)? {
+            match SegmentFile::parse(&entry.name) {
+                _ if entry.is_dir => {}
+                Ok(SegmentFile { base_offset, kind: SegmentKind::Log }) => {
+                    found.logs.insert(base_offset, entry.len);
+                }
+                Ok(SegmentFile { base_offset, kind: SegmentKind::Snapshot }) => {
+                    found.snapshots.insert(base_offset);
+                }
+                Ok(file) => beside.push(file),
+                Err(_) if entry.name.ends_with(".tmp") => found.leftovers.push(entry.name),
+                Err(_) => {}
+            }
+        }
+        let orphans = beside.into_iter().filter(|file| !found.logs.contains_key(&file.base_offset));
+        found.leftovers.extend(orphans.map(SegmentFile::name));
+        Ok(found)
+    }
+}
+
+/// The directories above `dir`, the nearest first, down to the log directory itself.
+fn ancestors(dir: &str) -> Vec<String> {
+    let mut above = Vec::new();
+    let mut rest = dir;
+    while let Some((parent, _)) = rest.rsplit_once('/') {
+        above.push(parent.to_owned());
+        rest = parent;
+    }
+    above.push(String::new());
+    above
+}

@@ -1,0 +1,76 @@
+//! Making appends durable: what a sync will have covered is captured before it is asked for (D1, D2).
+
+use super::bound::EndPoint;
+use super::types::LogEvent;
+use super::{PartitionLog, Purpose};
+use crate::disk::Disk;
+
+/// Bytes made durable after which the bound is written (D3: at least every 64 MiB). Half of that, so that a start
+/// reads less than 128 MiB even if a write of the bound takes as long as one more half.
+const BOUND_EVERY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// What a sync makes durable once it completes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capture {
+    end: EndPoint,
+    cut_count: u64,
+}
+
+impl<D: Disk> PartitionLog<D> {
+    /// Asks for a sync if anything was appended since the last one and none is running. When it completes and more
+    /// was appended meanwhile, the next one is asked for at once.
+    pub fn sync(&mut self, disk: &mut D) {
+        let idle = self.is_settled() && !self.sync_running && self.poisoned.is_none() && self.fault.is_none();
+        if idle && self.is_dirty() {
+            self.sync_running = true;
+            let capture = self.capture();
+            self.submit_dirty(disk, Purpose::Sync(capture));
+        }
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        self.dir_dirty || !self.extra_dirty.is_empty() || self.segments.iter().any(|segment| segment.dirty)
+    }
+
+    pub(super) fn capture(&self) -> Capture {
+        Capture { end: self.end_point(), cut_count: self.cut_count }
+    }
+
+    /// Submits all that changed since the last sync was asked for.
+    pub(super) fn submit_dirty(&mut self, disk: &mut D, purpose: Purpose<D::File>) {
+        let mut files = std::mem::take(&mut self.extra_dirty);
+        for segment in self.segments.iter_mut().filter(|segment| segment.dirty) {
+            segment.dirty = false;
+            files.extend(segment.open_file());
+        }
+        let mut dirs = std::mem::take(&mut self.extra_dirs);
+        if std::mem::take(&mut self.dir_dirty) {
+            dirs.insert(0, self.dir.clone());
+        }
+        let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
+        let ticket = self.new_ticket(purpose);
+        disk.submit_sync(ticket, &files, &dirs);
+    }
+
+    pub(super) fn on_synced(&mut self, disk: &mut D, capture: Capture) {
+        self.sync_running = false;
+        self.raise_durable(capture);
+        if self.timers.bound_due(BOUND_EVERY_BYTES) {
+            self.write_bound_if_changed(disk);
+        }
+        self.sync(disk);
+    }
+
+    /// D1: a capture from before a cut raises nothing.
+    pub(super) fn raise_durable(&mut self, capture: Capture) {
+        if capture.cut_count != self.cut_count || capture.end.offset <= self.durable.offset {
+            return;
+        }
+        let same_file = capture.end.segment == self.durable.segment;
+        let before = if same_file { self.durable.position } else { 0 };
+        self.timers.on_durable(capture.end.position.saturating_sub(before));
+        self.durable = capture.end;
+        self.offsets.raise_durable_end(capture.end.offset);
+        self.events.push_back(LogEvent::DurableEnd(capture.end.offset));
+    }
+}
