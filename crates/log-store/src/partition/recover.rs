@@ -5,12 +5,9 @@
 //!                          bound.position                         verdict on what follows
 //! ```
 
-use log_core::batch::{BatchHeader, HEADER_BYTES};
-use log_core::segment::tail_verdict;
-use log_core::segment::{
-    BoundFacts, Refused, ScanStart, ScanStep, Scanner, TailFacts, TailScan, TailVerdict,
-};
-use log_core::{BatchError, Offset, ScanError};
+use log_core::Offset;
+use log_core::batch::BatchHeader;
+use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
 use super::PartitionLog;
 use super::bound::{Bound, EndPoint};
@@ -29,7 +26,7 @@ enum FileEnd {
     /// With zeros.
     Zeros,
     /// With something that is not accepted.
-    Refused(Refused),
+    Refused,
 }
 
 /// A window of a file, read around the page cache.
@@ -154,8 +151,8 @@ impl<D: Disk> PartitionLog<D> {
             tail.offset = scanner.offset();
             tail.zeros_from = scanner.position();
             tail.file_bytes = window.len;
-            if let FileEnd::Refused(refused) = file_end {
-                tail = self.scan_tail(disk, refused, &mut window)?;
+            if matches!(file_end, FileEnd::Refused) {
+                tail = self.scan_tail(disk, scanner, &mut window)?;
                 break;
             }
             if !self.next_segment_continues(disk, index, scanner, &window)? {
@@ -205,20 +202,9 @@ impl<D: Disk> PartitionLog<D> {
                     self.bytes_read_at_start += window.load(disk, scanner.position(), need as u64)?;
                 }
                 ScanStep::End => return Ok(FileEnd::Exact),
-                ScanStep::Refused(refused) => return Ok(FileEnd::Refused(refused)),
-                ScanStep::Zeros => {
-                    let position = scanner.position();
-                    if self.rest_is_zero(disk, window)? {
-                        return Ok(FileEnd::Zeros);
-                    }
-                    let why = BatchError::Incomplete { need: HEADER_BYTES, have: 0 };
-                    return Ok(FileEnd::Refused(Refused {
-                        position,
-                        offset: scanner.offset(),
-                        claimed_bytes: None,
-                        why: ScanError::Batch(why),
-                    }));
-                }
+                ScanStep::Refused(_) => return Ok(FileEnd::Refused),
+                ScanStep::Zeros if self.rest_is_zero(disk, window)? => return Ok(FileEnd::Zeros),
+                ScanStep::Zeros => return Ok(FileEnd::Refused),
             }
         }
     }
@@ -255,12 +241,11 @@ impl<D: Disk> PartitionLog<D> {
     fn scan_tail(
         &mut self,
         disk: &mut D,
-        refused: Refused,
+        scanner: &Scanner,
         window: &mut Window<D::File>,
     ) -> Result<TailFacts, DiskError> {
-        self.bytes_read_at_start += window.load(disk, refused.position, 0)?;
-        let header = window.bytes.get(..HEADER_BYTES.min(window.bytes.len())).unwrap_or(&[]);
-        let mut scan = TailScan::new(refused, header, self.options.crc);
+        self.bytes_read_at_start += window.load(disk, scanner.position(), 0)?;
+        let mut scan = scanner.tail(&window.bytes);
         scan.feed(&window.bytes);
         while window.end() < window.len {
             let next = window.end();
