@@ -12,10 +12,11 @@ use core::fmt;
 use std::sync::Arc;
 
 use log_core::{
-    BrokerEpoch, BrokerId, DirectoryId, LeaderEpoch, MonoTime, Offset, PartitionEpoch, ProducerId, TopicId,
-    TopicPartition,
+    BrokerEpoch, BrokerId, ClusterId, DirectoryId, LeaderEpoch, MonoTime, Offset, PartitionEpoch, ProducerId,
+    Timestamp, TopicId, TopicPartition,
 };
-use metadata_core::{ClusterImage, Refusal};
+use metadata_core::record::TokenHash;
+use metadata_core::{ClusterImage, Endpoint, Refusal};
 
 /// From Control to a shard.
 #[derive(Clone, Debug)]
@@ -69,13 +70,6 @@ pub enum ControlRequest {
     },
     /// A leader's change of an ISR.
     Isr(IsrChange),
-    /// A leader's own disk is too slow (L5): another replica should lead. It serves on until metadata names one.
-    Resign {
-        /// The partition.
-        partition: TopicPartition,
-        /// The leader epoch that it leads under.
-        leader_epoch: LeaderEpoch,
-    },
     /// A running replica was found damaged (C3).
     ReportFaulty {
         /// The damaged replica's partition.
@@ -92,7 +86,9 @@ pub enum ControlRequest {
         /// The partition epoch that the shard has applied.
         partition_epoch: PartitionEpoch,
     },
-    /// Every replica of a deleted topic that this shard held is removed and the removal is durable (C6).
+    /// Every replica of a deleted topic that this shard held is removed and the removal is durable (C6). Every shard says so
+    /// of each topic that the image expects this broker to confirm, also of one of which it held nothing: Control waits
+    /// for all shards.
     RemovalConfirmed {
         /// The deleted topic.
         topic_id: TopicId,
@@ -238,6 +234,24 @@ pub enum AdminCommand {
         /// The broker.
         broker: BrokerId,
     },
+    /// Makes a token that lets one broker join.
+    CreateJoinToken {
+        /// The token's hash; the token itself stays with whoever asked.
+        hash: TokenHash,
+        /// When it expires.
+        expires: Timestamp,
+    },
+    /// A broker joins with a token.
+    Join {
+        /// The token's hash.
+        hash: TokenHash,
+        /// The joining broker's log directory.
+        directory: DirectoryId,
+        /// The id it asks for; none to be given the next free one.
+        broker: Option<BrokerId>,
+        /// Where other brokers reach it.
+        endpoints: Vec<Endpoint>,
+    },
 }
 
 /// A topic to be made.
@@ -312,6 +326,13 @@ pub enum AdminAnswer {
     },
     /// How the metadata quorum stands.
     Quorum(QuorumDescription),
+    /// A broker may join: the quorum takes its directory in as an observer.
+    Joined {
+        /// The cluster.
+        cluster_id: ClusterId,
+        /// The id that is set aside for it.
+        broker: BrokerId,
+    },
 }
 
 /// The metadata quorum as seen by one broker.
@@ -372,6 +393,8 @@ pub enum ExitCode {
     Unregistered,
     /// The log directory belongs to another cluster or broker, or has a newer format.
     ForeignDirectory,
+    /// A metadata record is of a kind that this build does not know, or is damaged.
+    UnreadableMetadata,
 }
 
 impl ExitCode {
@@ -384,6 +407,7 @@ impl ExitCode {
             Self::DuplicateBroker => 71,
             Self::Unregistered => 72,
             Self::ForeignDirectory => 73,
+            Self::UnreadableMetadata => 74,
         }
     }
 }
@@ -396,6 +420,7 @@ impl fmt::Display for ExitCode {
             Self::DuplicateBroker => "another broker has registered with this broker id",
             Self::Unregistered => "this broker was removed from the cluster",
             Self::ForeignDirectory => "the log directory does not belong to this broker",
+            Self::UnreadableMetadata => "a metadata record cannot be read by this build",
         })
     }
 }

@@ -60,7 +60,7 @@ pub(super) enum Purpose {
     /// An administrative command.
     Admin(Caller),
     /// A leader's ISR change.
-    Isr(ShardId, TopicPartition),
+    Isr(ShardId, TopicPartition, u64),
     /// The broker itself, which sees the outcome in the image.
     Own,
 }
@@ -155,10 +155,10 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 let result = outcome.result.map_err(AdminError::Refused);
                 self.answer_admin(caller, result.and_then(super::admin::answer));
             }
-            Purpose::Isr(shard, partition) => {
+            Purpose::Isr(shard, partition, attempt) => {
                 let applied = matches!(outcome.result, Ok(Answer::IsrChanged { .. }));
                 let answer = if applied { IsrAnswer::Applied } else { IsrAnswer::Refused };
-                self.answer_isr(shard, partition, answer);
+                self.answer_isr(shard, partition, attempt, answer);
             }
         }
     }
@@ -184,7 +184,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     fn answer_late(&mut self, pending: &Pending) {
         match pending.purpose {
             Purpose::Own => {}
-            Purpose::Isr(shard, partition) => self.answer_isr(shard, partition, IsrAnswer::Unknown),
+            Purpose::Isr(shard, partition, attempt) => {
+                self.answer_isr(shard, partition, attempt, IsrAnswer::Unknown);
+            }
             Purpose::Admin(caller) => {
                 let unsent = !matches!(pending.sent, Sent::To(_));
                 let error = if unsent { AdminError::NoController } else { AdminError::TimedOut };
@@ -207,11 +209,13 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             proven: change.proven,
         };
         let deadline = self.now.mono.after(ISR_DEADLINE);
-        self.propose(Purpose::Isr(shard, partition), deadline, MetadataRecord::ChangeIsr(record));
+        let purpose = Purpose::Isr(shard, partition, change.attempt);
+        self.propose(purpose, deadline, MetadataRecord::ChangeIsr(record));
     }
 
-    fn answer_isr(&mut self, shard: ShardId, partition: TopicPartition, answer: IsrAnswer) {
-        self.actions.push_back(ControlAction::ToShard(shard, ShardMessage::IsrAnswer { partition, answer }));
+    fn answer_isr(&mut self, shard: ShardId, partition: TopicPartition, attempt: u64, answer: IsrAnswer) {
+        let message = ShardMessage::IsrAnswer { partition, attempt, answer };
+        self.actions.push_back(ControlAction::ToShard(shard, message));
     }
 
     /// Whom proposals go to now: this node itself while it leads the quorum.
