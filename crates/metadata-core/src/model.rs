@@ -227,6 +227,9 @@ impl MetadataQuorum for ModelQuorum {
         let committed = (last >= 0).then_some(MetadataOffset(last));
         let reaches = |node: &&DirectoryId| !shared.cut_off.contains(*node);
         let is_leader = shared.leader == Some(self.own);
+        if !shared.members.nodes.contains_key(&self.own) {
+            return QuorumStatus::default();
+        }
         QuorumStatus {
             term: shared.term,
             leader: shared.leader,

@@ -1,12 +1,15 @@
 //! Finding the controller: whom heartbeats and proposals go to. A controller that is silent for a second is unknown, and
 //! the next voter is tried.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use log_core::{DirectoryId, MonoTime};
+use log_store::Disk;
 use metadata_core::controller::HEARTBEAT_INTERVAL;
-use metadata_core::{QuorumMember, QuorumStatus};
+use metadata_core::{Listener, MetadataQuorum, QuorumStatus};
+
+use super::{Control, Peer};
 
 /// How long a controller may be silent before another voter is asked.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
@@ -80,7 +83,7 @@ impl Finder {
         &mut self,
         now: MonoTime,
         own: DirectoryId,
-        quorum: &QuorumStatus,
+        others: &[DirectoryId],
     ) -> Option<DirectoryId> {
         if now < self.beat_due {
             return None;
@@ -94,22 +97,31 @@ impl Finder {
             return Some(known);
         }
         self.beat_due = now.after(SEARCH_INTERVAL);
-        let voters = quorum.members.voters.iter().copied().filter(|voter| *voter != own);
-        let voters: Vec<DirectoryId> = voters.collect();
-        let after = voters.iter().copied().find(|voter| Some(*voter) > self.asked);
-        self.asked = after.or_else(|| voters.first().copied());
+        let after = others.iter().copied().find(|other| Some(*other) > self.asked);
+        self.asked = after.or_else(|| others.first().copied());
         self.asked
     }
 }
 
-/// A node of the quorum as a peer to be dialled.
-pub(super) fn peer(
-    nodes: &BTreeMap<DirectoryId, QuorumMember>,
-    directory: DirectoryId,
-) -> Option<super::Peer> {
-    nodes.get(&directory).map(|node| super::Peer {
-        directory,
-        broker: node.broker,
-        addresses: node.addresses.clone(),
-    })
+impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
+    /// Nodes that may know the controller, in order: the voters, or, for a node that the quorum does not know any more, the
+    /// brokers that its image names.
+    pub(super) fn who_may_know(&self, quorum: &QuorumStatus) -> Vec<DirectoryId> {
+        let voters = quorum.members.voters.iter().copied();
+        let brokers = self.image.brokers().map(|broker| broker.directory);
+        let all: BTreeSet<DirectoryId> =
+            if quorum.members.voters.is_empty() { brokers.collect() } else { voters.collect() };
+        all.into_iter().filter(|directory| *directory != self.config.directory).collect()
+    }
+
+    /// A node as a peer to be dialled.
+    pub(super) fn peer(&self, quorum: &QuorumStatus, directory: DirectoryId) -> Option<Peer> {
+        if let Some(node) = quorum.members.nodes.get(&directory) {
+            return Some(Peer { directory, broker: node.broker, addresses: node.addresses.clone() });
+        }
+        let broker = self.image.broker_of_directory(directory)?;
+        let reached = broker.endpoints_of(Listener::Replica);
+        let addresses = reached.map(|endpoint| (endpoint.host.clone(), endpoint.port)).collect();
+        Some(Peer { directory, broker: broker.id, addresses })
+    }
 }

@@ -7,10 +7,10 @@ use log_core::{BrokerEpoch, Incarnation, MonoTime, TopicId};
 use log_store::Disk;
 use metadata_core::record::{DirectoryReport, FEATURE_LEVEL_MAX, RegisterBroker, SuspectReport};
 use metadata_core::{
-    Answer, Broker, ControlFrame, Heartbeat, MetadataQuorum, MetadataRecord, QuorumMember, Refusal,
+    Answer, Broker, ControlFrame, Heartbeat, HeartbeatAnswer, MetadataQuorum, MetadataRecord, QuorumMember,
+    Refusal,
 };
 
-use super::finder::peer;
 use super::{Control, ControlAction};
 use crate::door::ShardId;
 use crate::message::{ExitCode, RecoveredPartition, RecoveredState, ShardMessage};
@@ -26,6 +26,8 @@ pub(super) struct Life {
     report: DirectoryReport,
     stage: Stage,
     topics_drawn: u64,
+    /// Since when the controller has been saying that this registration counts no more.
+    denied: Option<MonoTime>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,7 @@ impl Life {
             report: DirectoryReport::default(),
             stage: Stage::AwaitingShards,
             topics_drawn: 0,
+            denied: None,
         }
     }
 
@@ -172,11 +175,29 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             }
             (Stage::AwaitingRegistration(_), Some(broker_epoch)) => {
                 self.life.stage = Stage::Registered(broker_epoch);
-                self.to_shards(|_| ShardMessage::Registered { broker_epoch });
+                self.tell_shards(|_| ShardMessage::Registered { broker_epoch });
                 self.finder.hurry(self.now.mono);
                 self.beat_if_due();
             }
             _ => {}
+        }
+    }
+
+    /// The controller, which has applied this registration, says that it counts no more: the broker was removed or replaced,
+    /// and may have been taken out of the quorum before it could see that record.
+    /// The record itself says more, so it gets a second to arrive.
+    pub(super) fn check_heartbeat_answer(&mut self, answer: &HeartbeatAnswer) {
+        let now = self.now.mono;
+        let own = self.life.broker_epoch();
+        let seen = own.is_some_and(|own| answer.applied.is_some_and(|applied| applied.0 >= own.0));
+        if !seen || answer.broker_epoch.is_some() {
+            self.life.denied = None;
+            return;
+        }
+        let denied = *self.life.denied.get_or_insert(now);
+        if now >= denied.after(REGISTRATION_RETRY) {
+            tracing::error!("the controller says that this incarnation is registered no more");
+            self.end(ExitCode::Unregistered, false);
         }
     }
 
@@ -204,7 +225,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         if self.leads_quorum() {
             self.finder.answered(self.now.mono, own);
         }
-        let Some(target) = self.finder.next_beat(self.now.mono, own, &status) else { return };
+        let Some(target) = self.finder.next_beat(self.now.mono, own, &self.who_may_know(&status)) else {
+            return;
+        };
         let beat = Heartbeat {
             broker: self.config.broker,
             directory: own,
@@ -214,7 +237,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         };
         if target == own {
             self.hear_own_heartbeat(&beat);
-        } else if let Some(peer) = peer(&status.members.nodes, target) {
+        } else if let Some(peer) = self.peer(&status, target) {
             self.actions.push_back(ControlAction::SendPeer { peer, frame: ControlFrame::Heartbeat(beat) });
         }
     }

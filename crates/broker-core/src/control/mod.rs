@@ -173,8 +173,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 }
             }
             ControlFrame::Propose { id, entry } => self.take_proposal(source, id, entry),
-            ControlFrame::HeartbeatAnswer(_) => {
+            ControlFrame::HeartbeatAnswer(answer) => {
                 if let FrameSource::Dialled(directory) = source {
+                    self.check_heartbeat_answer(&answer);
                     self.finder.answered(now.mono, directory);
                     self.flush_proposals();
                 }
@@ -282,7 +283,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
 
     /// What follows from every call: the controller's wishes are carried out, and changes of status are shown.
     fn settle(&mut self) {
-        self.carry_out_controller_actions();
+        if !self.ended {
+            self.carry_out_controller_actions();
+        }
         self.show_status();
     }
 
@@ -307,6 +310,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     /// Applies what has become durable, then tells everybody: shards first, so that whoever gets an answer finds it in
     /// the image.
     fn advance(&mut self) {
+        if self.ended {
+            return;
+        }
         let mut burst = Burst::default();
         if let Some(image) = self.copy.take_installed() {
             self.image = image;
@@ -316,6 +322,11 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             if !self.apply(offset, &bytes, &mut burst) {
                 return;
             }
+        }
+        if self.image.cluster_id().is_some_and(|found| found != self.config.cluster_id) {
+            tracing::error!("the metadata log is of another cluster");
+            self.end(ExitCode::ForeignDirectory, false);
+            return;
         }
         let first = self.copy.is_recovered() && !self.life.is_published();
         if self.copy.is_recovered() && (first || burst.all || !burst.changes.is_empty()) {
@@ -360,11 +371,11 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
 
     fn publish(&mut self) {
         let image = Arc::new(self.image.clone());
-        self.to_shards(|_| ShardMessage::Image(Arc::clone(&image)));
+        self.tell_shards(|_| ShardMessage::Image(Arc::clone(&image)));
         self.actions.push_back(ControlAction::Image(image));
     }
 
-    fn to_shards(&mut self, message: impl Fn(ShardId) -> ShardMessage) {
+    fn tell_shards(&mut self, message: impl Fn(ShardId) -> ShardMessage) {
         let shards = (0..self.config.shards).map(ShardId);
         self.actions.extend(shards.map(|shard| ControlAction::ToShard(shard, message(shard))));
     }

@@ -14,7 +14,6 @@ use metadata_core::{
     Answer, ControlFrame, Entry, MetadataQuorum, MetadataRecord, Outcome, Proposal, ProposalId,
 };
 
-use super::finder::peer;
 use super::{Caller, Control, ControlAction};
 use crate::door::ShardId;
 use crate::message::{AdminError, IsrAnswer, IsrChange, LeaveReason, ShardMessage};
@@ -130,7 +129,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     fn send_proposal(&mut self, controller: DirectoryId, id: ProposalId, entry: Bytes) {
         if controller == self.config.directory {
             self.quorum.propose(Proposal { id, bytes: entry });
-        } else if let Some(peer) = peer(&self.quorum.status().members.nodes, controller) {
+        } else if let Some(peer) = self.peer(&self.quorum.status(), controller) {
             self.actions
                 .push_back(ControlAction::SendPeer { peer, frame: ControlFrame::Propose { id, entry } });
         }

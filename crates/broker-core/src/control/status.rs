@@ -72,7 +72,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         };
         if status != self.status {
             self.status = status;
-            self.actions.push_back(ControlAction::Status(status));
+            if !self.ended {
+                self.actions.push_back(ControlAction::Status(status));
+            }
         }
     }
 

@@ -90,7 +90,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
 
     fn stop_shards(&mut self) {
         self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean: true });
-        self.to_shards(|_| ShardMessage::Stop);
+        self.tell_shards(|_| ShardMessage::Stop);
     }
 
     /// A shard has closed its logs.
