@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod directory;
 pub mod disk;
 pub mod error;
 pub mod memory;
