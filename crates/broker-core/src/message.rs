@@ -70,6 +70,13 @@ pub enum ControlRequest {
     },
     /// A leader's change of an ISR.
     Isr(IsrChange),
+    /// A leader's own disk is too slow (L5): another replica should lead. It serves on until metadata names one.
+    Resign {
+        /// The partition.
+        partition: TopicPartition,
+        /// The leader epoch that it leads under.
+        leader_epoch: LeaderEpoch,
+    },
     /// A running replica was found damaged (C3).
     ReportFaulty {
         /// The damaged replica's partition.

@@ -114,6 +114,7 @@ impl ClusterImage {
             MetadataRecord::CreateJoinToken(fields) => self.create_join_token(step, fields),
             MetadataRecord::UseJoinToken(fields) => self.use_join_token(step, fields),
             MetadataRecord::NoOp => Ok(Answer::Done),
+            MetadataRecord::ResignLeader(fields) => self.resign_leader(step, fields),
         }
     }
 

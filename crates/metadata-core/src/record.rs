@@ -84,6 +84,8 @@ pub enum MetadataRecord {
     UseJoinToken(UseJoinToken),
     /// Says nothing; shows that the log moves.
     NoOp,
+    /// A leader whose own disk is too slow asks for another one (L5).
+    ResignLeader(ResignLeader),
 }
 
 /// See [`MetadataRecord::FormCluster`].
@@ -378,6 +380,17 @@ pub struct ForgetTopics {
 pub struct SetFeatureLevel {
     /// The new level: above the present one and known to every registered broker.
     pub level: u16,
+}
+
+/// See [`MetadataRecord::ResignLeader`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResignLeader {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The leader that asks.
+    pub leader: BrokerId,
+    /// The leader epoch it leads under.
+    pub leader_epoch: LeaderEpoch,
 }
 
 /// The BLAKE3 or other 256-bit hash of a join token: the image never holds the token itself.

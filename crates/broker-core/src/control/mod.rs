@@ -34,7 +34,10 @@ use std::sync::Arc;
 
 use log_core::{BrokerId, MetadataOffset, MonoTime, Now};
 use log_store::Disk;
-use metadata_core::{ClusterImage, ControlFrame, Entry, MetadataQuorum, Outcome, QuorumEvent};
+use metadata_core::record::ResignLeader;
+use metadata_core::{
+    ClusterImage, ControlFrame, Entry, MetadataQuorum, MetadataRecord, Outcome, QuorumEvent,
+};
 
 pub use action::{Caller, ControlAction, FrameSource, Peer, PeerStreamId};
 pub use config::ControlConfig;
@@ -126,6 +129,14 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 self.start_admin(Caller::Shard(shard, id), deadline, command);
             }
             ControlRequest::Isr(change) => self.propose_isr(shard, change),
+            ControlRequest::Resign { partition, leader_epoch } => {
+                let leader = self.config.broker;
+                self.propose_own(MetadataRecord::ResignLeader(ResignLeader {
+                    partition,
+                    leader,
+                    leader_epoch,
+                }));
+            }
             ControlRequest::ReportFaulty { partition, fault, .. } => {
                 tracing::error!(?partition, ?fault, "a replica is damaged; it gives up its seat");
                 self.wishes.faulty.insert(partition);

@@ -316,7 +316,7 @@ impl Net {
                 Told::Image { own: image.broker(b(broker)).map(|own| own.standing) }
             }
             ShardMessage::Registered { broker_epoch } => Told::Registered(broker_epoch),
-            ShardMessage::IsrAnswer { partition, answer } => Told::Isr(partition, answer),
+            ShardMessage::IsrAnswer { partition, answer, attempt: 7 } => Told::Isr(partition, answer),
             ShardMessage::AdminAnswer { id, result } => Told::Admin(id, result),
             ShardMessage::Stop => Told::Stop,
             #[allow(unreachable_patterns, reason = "messages that Control does not send yet")]

@@ -6,7 +6,7 @@ use super::{Step, check_partition_epoch};
 use crate::error::{Ineligible, Refusal};
 use crate::image::{ClusterEventKind, ClusterImage, Condition, Partition, Standing};
 use crate::outcome::{Answer, Elected};
-use crate::record::{ElectPreferred, ElectUnclean, ShownEnd};
+use crate::record::{ElectPreferred, ElectUnclean, ResignLeader, ShownEnd};
 
 impl ClusterImage {
     pub(super) fn elect_preferred(
@@ -35,6 +35,30 @@ impl ClusterImage {
         let sound = partition.replica(preferred).is_some_and(|replica| replica.condition == Condition::Sound);
         let ready = sound && partition.isr.contains(&preferred) && self.lives(preferred);
         if ready { Ok(preferred) } else { Err(unavailable) }
+    }
+
+    /// Another active sound member of the ISR leads, if there is one; the one that resigned stays a member.
+    pub(super) fn resign_leader(
+        &mut self,
+        step: &mut Step,
+        fields: &ResignLeader,
+    ) -> Result<Answer, Refusal> {
+        let (key, broker) = (fields.partition, fields.leader);
+        let partition = self.existing_partition(key)?;
+        if partition.leader != Some(broker) {
+            return Err(Refusal::NotLeader { broker });
+        }
+        if partition.leader_epoch != fields.leader_epoch {
+            let (named, current) = (fields.leader_epoch, partition.leader_epoch);
+            return Err(Refusal::FencedLeaderEpoch { named, current });
+        }
+        let sound = |other: &BrokerId| {
+            partition.isr.contains(other) && self.lives(*other) && !partition.is_suspect(*other)
+        };
+        let other = partition.replica_brokers().filter(|other| *other != broker).find(sound);
+        let leader = other.ok_or(Refusal::NoEligibleLeader { partition: key })?;
+        self.edit_partition(step, key, |seats| seats.seat_leader(leader));
+        Ok(Answer::Elected(vec![(key, Ok(self.elected(key, leader)))]))
     }
 
     pub(super) fn elect_unclean(

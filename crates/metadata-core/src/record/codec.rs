@@ -50,6 +50,7 @@ enum Kind {
     CreateJoinToken = 20,
     UseJoinToken = 21,
     NoOp = 22,
+    ResignLeader = 23,
 }
 
 impl Entry {
@@ -126,6 +127,7 @@ impl MetadataRecord {
             Self::CreateJoinToken(_) => Kind::CreateJoinToken,
             Self::UseJoinToken(_) => Kind::UseJoinToken,
             Self::NoOp => Kind::NoOp,
+            Self::ResignLeader(_) => Kind::ResignLeader,
         }
     }
 
@@ -153,6 +155,7 @@ impl MetadataRecord {
             Self::CreateJoinToken(fields) => append(fields, out),
             Self::UseJoinToken(fields) => append(fields, out),
             Self::NoOp => out,
+            Self::ResignLeader(fields) => append(fields, out),
         }
     }
 
@@ -184,12 +187,13 @@ impl MetadataRecord {
             Kind::CreateJoinToken => Self::CreateJoinToken(read(kind, fields)?),
             Kind::UseJoinToken => Self::UseJoinToken(read(kind, fields)?),
             Kind::NoOp => read::<()>(kind, fields).map(|()| Self::NoOp)?,
+            Kind::ResignLeader => Self::ResignLeader(read(kind, fields)?),
         })
     }
 }
 
 impl Kind {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::FormCluster,
         Self::RegisterBroker,
         Self::UnregisterBroker,
@@ -212,6 +216,7 @@ impl Kind {
         Self::CreateJoinToken,
         Self::UseJoinToken,
         Self::NoOp,
+        Self::ResignLeader,
     ];
 
     fn from_number(number: u8) -> Option<Self> {

@@ -101,6 +101,11 @@ fn the_later_ones() -> Vec<MetadataRecord> {
             endpoints: vec![Endpoint { listener: Listener::Replica, host: "h".into(), port: 9093 }],
         }),
         MetadataRecord::NoOp,
+        MetadataRecord::ResignLeader(ResignLeader {
+            partition,
+            leader: broker,
+            leader_epoch: LeaderEpoch(5),
+        }),
     ]
 }
 
@@ -155,7 +160,7 @@ fn unknown_formats_kinds_versions_and_trailing_bytes_are_named() {
 
 proptest! {
     #[test]
-    fn decoding_survives_arbitrary_bytes(kind in 0..25u8, tail in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn decoding_survives_arbitrary_bytes(kind in 0..26u8, tail in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut bytes = entry(MetadataRecord::NoOp).encode();
         bytes[1] = kind;
         bytes.extend(tail);
@@ -165,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_survives_cuts_and_flips(which in 0..22usize, cut in any::<prop::sample::Index>(), flip in any::<u8>()) {
+    fn decoding_survives_cuts_and_flips(which in 0..23usize, cut in any::<prop::sample::Index>(), flip in any::<u8>()) {
         let mut bytes = entry(one_of_each().swap_remove(which)).encode();
         let at = cut.index(bytes.len());
         let _ = Entry::decode(MetadataOffset(0), &bytes[..at]);

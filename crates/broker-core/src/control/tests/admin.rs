@@ -20,6 +20,7 @@ fn isr(net: &Net, partition: TopicPartition, members: &[i32]) -> IsrChange {
         members: members.iter().map(|broker| (b(*broker), epoch(*broker))).collect(),
         leaving: vec![(b(3), LeaveReason::Lagging)],
         proven: vec![],
+        attempt: 7,
     }
 }
 

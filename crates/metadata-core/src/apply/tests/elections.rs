@@ -217,3 +217,18 @@ fn only_the_newest_events_are_kept() {
     }
     assert_eq!(world.image.events().count(), crate::image::CLUSTER_EVENTS_MAX);
 }
+
+#[test]
+fn l5_a_leader_that_resigns_is_followed_by_another_member_and_keeps_its_seat() {
+    let mut world = World::partition(&[1, 2, 3], 2);
+    let resign = |leader, epoch| {
+        let (partition, leader_epoch) = (p0(), LeaderEpoch(epoch));
+        MetadataRecord::ResignLeader(ResignLeader { partition, leader: b(leader), leader_epoch })
+    };
+    assert_eq!(world.refused(resign(2, 0)), Refusal::NotLeader { broker: b(2) });
+    world.ok(resign(1, 0));
+    assert_eq!(world.seats(), "leader 2@1 isr [1 2 3] elr []");
+    assert!(matches!(world.refused(resign(2, 0)), Refusal::FencedLeaderEpoch { .. }));
+    world.fence(&[1, 3]);
+    assert_eq!(world.refused(resign(2, 1)), Refusal::NoEligibleLeader { partition: p0() });
+}
