@@ -1,0 +1,100 @@
+//! Offsets by time and special ones, ends of epochs, and raising the log start.
+
+use log_core::{LeaderEpoch, Offset, Timestamp};
+use log_store::{Disk, FoundRecord};
+
+use super::Partition;
+use super::read::read_error;
+use crate::error::PartitionError;
+use crate::peer::{ListOffsetCall, ListedOffset, Origin, PartitionAnswer, WantedOffset};
+use crate::shard::Core;
+
+const NOTHING: ListedOffset =
+    ListedOffset { offset: Offset(-1), timestamp: Timestamp::NONE, leader_epoch: LeaderEpoch::NONE };
+
+impl<D: Disk> Partition<D> {
+    pub(super) fn take_list(&mut self, core: &mut Core<D>, origin: Origin, call: ListOffsetCall) {
+        let answer = match self.list(core, call) {
+            Ok(listed) => PartitionAnswer::OffsetListed(listed),
+            Err(error) => PartitionAnswer::Failed(error),
+        };
+        core.answer(origin, answer);
+    }
+
+    fn list(&mut self, core: &mut Core<D>, call: ListOffsetCall) -> Result<ListedOffset, PartitionError> {
+        let latest = self.leading(call.current_leader_epoch)?.latest_offset();
+        let (log_start, codecs) = (self.log.offsets().log_start(), core.config.codecs);
+        // What is not committed yet is not found.
+        let end = self.high_watermark();
+        match call.wanted {
+            WantedOffset::Latest => {
+                latest.map(|offset| self.at(offset)).ok_or(PartitionError::OffsetNotAvailable)
+            }
+            WantedOffset::Earliest | WantedOffset::EarliestLocal | WantedOffset::EarliestPendingUpload => {
+                Ok(self.at(log_start))
+            }
+            WantedOffset::LatestTiered => Ok(NOTHING),
+            WantedOffset::MaxTimestamp => {
+                let found = self.log.max_timestamp(&mut core.disk, end, codecs).map_err(read_error)?;
+                Ok(listed(found))
+            }
+            WantedOffset::At(timestamp) => {
+                let found = self.log.offset_for_timestamp(&mut core.disk, timestamp, end, codecs);
+                Ok(listed(found.map_err(read_error)?))
+            }
+        }
+    }
+
+    fn at(&self, offset: Offset) -> ListedOffset {
+        ListedOffset { offset, timestamp: Timestamp::NONE, leader_epoch: self.epoch_at(offset) }
+    }
+
+    /// The leader epoch of an offset; for the log end that of the leader.
+    fn epoch_at(&self, offset: Offset) -> LeaderEpoch {
+        let stored =
+            (offset < self.log.offsets().log_end()).then(|| self.log.epochs().epoch_of(offset)).flatten();
+        stored.or_else(|| self.leader_epoch()).unwrap_or(LeaderEpoch::NONE)
+    }
+
+    /// Where an epoch ended in this leader's log; (−1, −1) if no epoch up to it is known.
+    pub(super) fn epoch_end(
+        &self,
+        current: LeaderEpoch,
+        epoch: LeaderEpoch,
+    ) -> Result<PartitionAnswer<D::File>, PartitionError> {
+        let leader = self.leading(current)?;
+        let log_end = self.log.offsets().log_end();
+        let found = if epoch == leader.epoch() {
+            Some((epoch, log_end))
+        } else {
+            self.log.epochs().end_offset_for(epoch, log_end)
+        };
+        let (epoch, end) = found.unwrap_or((LeaderEpoch::NONE, Offset(-1)));
+        Ok(PartitionAnswer::EpochEnd { epoch, end })
+    }
+
+    pub(super) fn delete_records(
+        &mut self,
+        core: &mut Core<D>,
+        to: Offset,
+    ) -> Result<PartitionAnswer<D::File>, PartitionError> {
+        self.leading(LeaderEpoch::NONE)?;
+        let high_watermark = self.high_watermark();
+        let to = if to == Offset(-1) { high_watermark } else { to };
+        if to > high_watermark {
+            return Err(PartitionError::OffsetOutOfRange);
+        }
+        if to > self.log.offsets().log_start() {
+            self.raise_log_start(core, to);
+        }
+        Ok(PartitionAnswer::RecordsDeleted { log_start: self.log.offsets().log_start() })
+    }
+}
+
+fn listed(found: Option<FoundRecord>) -> ListedOffset {
+    found.map_or(NOTHING, |record| ListedOffset {
+        offset: record.offset,
+        timestamp: record.timestamp,
+        leader_epoch: record.leader_epoch,
+    })
+}

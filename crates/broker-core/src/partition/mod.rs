@@ -1,0 +1,217 @@
+//! A partition of this shard: its log, its role, and the requests that wait for it.
+//!
+//! Whatever happens to a partition is noted first (`take_*`, `call`) and worked on when the burst ends, in
+//! [`Partition::settle`]: the batches that came are appended in one write, one sync is asked for, then events of the log
+//! and actions of the role's machine are carried out until there are none, then those who waited are answered.
+
+mod append;
+mod coordinate;
+mod follower;
+mod leader;
+mod list;
+mod open;
+mod read;
+mod role;
+mod stream;
+mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use log_core::{MonoTime, Offset, Session, TopicPartition};
+use log_store::{Completion, Disk, LogEvent, LogId, PartitionLog, StartVerdict};
+use metadata_core::Topic;
+use replica_core::{Settings, StreamId};
+
+use crate::action::ShardAction;
+use crate::error::PartitionError;
+use crate::message::{ExitCode, IsrAnswer};
+use crate::peer::{Origin, PartitionAnswer, PartitionCall};
+use crate::shard::{Core, Timer};
+use append::Incoming;
+pub(crate) use open::{directory, topic_directory};
+use read::WaitingRead;
+pub(crate) use role::Role;
+
+/// Which replication stream belongs to which partition, and on which side.
+pub(crate) type StreamTable = BTreeMap<StreamId, crate::shard::StreamUse>;
+
+#[derive(Debug)]
+pub(crate) struct Partition<D: Disk> {
+    pub(crate) id: TopicPartition,
+    topic: Arc<Topic>,
+    log: PartitionLog<D>,
+    verdict: StartVerdict,
+    /// Whether what start-up found is durable.
+    recovered: bool,
+    role: Role,
+    /// Batches of clients that are checked and not appended yet.
+    incoming: Vec<Incoming>,
+    /// Reads of cold bytes, by the number of their ticket.
+    reads: BTreeMap<u64, WaitingRead>,
+    /// Fetches that wait for more than they saw.
+    watchers: Vec<Origin>,
+    next_retention: MonoTime,
+    timer: Option<MonoTime>,
+    settings: Settings,
+    /// The last session that this replica opened as a follower.
+    last_session: Session,
+    /// When a follower whose log refused an append tries again.
+    restart_at: Option<MonoTime>,
+    gone: bool,
+}
+
+impl<D: Disk> Partition<D> {
+    pub(crate) fn log_id(&self) -> LogId {
+        self.log.id()
+    }
+
+    /// Whether nothing of it is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Takes a call; its answer comes at once, when the burst is worked on, or when what it waits for happens.
+    pub(crate) fn call(&mut self, core: &mut Core<D>, origin: Origin, call: PartitionCall) {
+        match call {
+            PartitionCall::Produce(produce) => self.take_produce(core, origin, produce),
+            PartitionCall::Fetch(fetch) => self.take_fetch(core, origin, fetch),
+            PartitionCall::Watch { seen } => self.watch(core, origin, seen),
+            PartitionCall::Unwatch => self.watchers.retain(|watcher| *watcher != origin),
+            PartitionCall::ListOffset(list) => self.take_list(core, origin, list),
+            PartitionCall::EpochEnd { current_leader_epoch, epoch } => {
+                let answer = self.epoch_end(current_leader_epoch, epoch);
+                core.answer(origin, answer.unwrap_or_else(PartitionAnswer::Failed));
+            }
+            PartitionCall::DeleteRecords { to } => {
+                let answer = self.delete_records(core, to);
+                core.answer(origin, answer.unwrap_or_else(PartitionAnswer::Failed));
+            }
+            PartitionCall::Group(group) => self.take_group_call(core, origin, group),
+        }
+    }
+
+    pub(crate) fn take_completion(&mut self, core: &mut Core<D>, completion: Completion) {
+        self.log.handle_completion(&mut core.disk, core.now, completion);
+    }
+
+    pub(crate) fn take_isr_answer(&mut self, core: &Core<D>, attempt: u64, answer: IsrAnswer) {
+        if let Role::Leader(leader) = &mut self.role {
+            leader.machine.handle_isr_answer(core.now.mono, attempt, view::isr_answer(answer));
+        }
+    }
+
+    /// The partition's own timer has come.
+    pub(crate) fn take_timeout(&mut self, core: &mut Core<D>) {
+        self.timer = None;
+        self.log.tick(&mut core.disk, core.now);
+        match &mut self.role {
+            Role::Leader(leader) => {
+                leader.machine.handle_timeout(core.now.mono);
+                if let Some(coordination) = &mut leader.coordination {
+                    coordination.handle_timeout(core.now);
+                }
+                self.apply_retention(core);
+            }
+            Role::Follower(follower) => {
+                follower.machine.handle_timeout(core.now.mono);
+                self.restart_follower(core);
+            }
+            Role::Damaged(damaged) => damaged.retry(core, self.id),
+            Role::Idle | Role::Closing => {}
+        }
+    }
+
+    /// Works on everything that was noted, until the partition rests.
+    pub(crate) fn settle(&mut self, core: &mut Core<D>, streams: &mut StreamTable) {
+        loop {
+            self.append_incoming(core);
+            let mut worked = false;
+            while let Some(event) = self.log.poll_event() {
+                self.take_event(core, streams, event);
+                worked = true;
+            }
+            worked |= self.act(core, streams);
+            worked |= self.coordinate(core);
+            if !worked && self.incoming.is_empty() {
+                break;
+            }
+        }
+        self.log.sync(&mut core.disk);
+        if self.log.poisoned().is_some() {
+            core.actions.push_back(ShardAction::Stop(ExitCode::DirectoryPoisoned));
+        }
+        self.schedule(core);
+    }
+
+    fn take_event(&mut self, core: &mut Core<D>, streams: &mut StreamTable, event: LogEvent<D::File>) {
+        let now = core.now.mono;
+        match event {
+            LogEvent::DurableEnd(end) => match &mut self.role {
+                Role::Leader(leader) => leader.machine.handle_durable(now, end),
+                Role::Follower(follower) => follower.machine.handle_durable(now, end),
+                Role::Idle | Role::Damaged(_) | Role::Closing => {}
+            },
+            LogEvent::Recovered { .. } => {
+                self.recovered = true;
+                core.metrics.logs_recovering = core.metrics.logs_recovering.saturating_sub(1);
+                self.reconcile(core, streams);
+            }
+            LogEvent::CutFinished { at } => self.take_cut_finished(core, streams, at),
+            LogEvent::Dropped { start_at } => self.take_dropped(core, streams, start_at),
+            LogEvent::ReadReady { ticket, result } => self.take_read(core, ticket, result),
+            LogEvent::SuspicionCleared => {}
+            LogEvent::Faulty(fault) => self.take_fault(core, streams, fault),
+            LogEvent::Poisoned(_) => {
+                core.actions.push_back(ShardAction::Stop(ExitCode::DirectoryPoisoned));
+            }
+            LogEvent::Closed => self.gone = true,
+            _ => {}
+        }
+    }
+
+    /// The role's machine says what to do.
+    fn act(&mut self, core: &mut Core<D>, streams: &mut StreamTable) -> bool {
+        match &self.role {
+            Role::Leader(_) => self.act_as_leader(core, streams),
+            Role::Follower(_) => self.act_as_follower(core, streams),
+            Role::Idle | Role::Damaged(_) | Role::Closing => false,
+        }
+    }
+
+    /// Those who watch look again.
+    fn wake_watchers(&mut self, core: &mut Core<D>) {
+        core.moved.extend(self.watchers.drain(..));
+    }
+
+    /// Why this partition does not lead, if it does not.
+    fn not_leading(&self) -> PartitionError {
+        match &self.role {
+            Role::Damaged(_) => PartitionError::Damaged,
+            Role::Closing => PartitionError::Stopping,
+            Role::Leader(_) | Role::Follower(_) | Role::Idle => PartitionError::NotLeader,
+        }
+    }
+
+    fn schedule(&mut self, core: &mut Core<D>) {
+        let role = match &self.role {
+            Role::Leader(leader) => {
+                let groups = leader.coordination.as_ref().and_then(|groups| groups.poll_timeout());
+                let retention = self.retains().then_some(self.next_retention);
+                [leader.machine.poll_timeout(), groups, retention].into_iter().flatten().min()
+            }
+            Role::Follower(follower) => {
+                follower.machine.poll_timeout().into_iter().chain(self.restart_at).min()
+            }
+            Role::Damaged(damaged) => damaged.retry_at(),
+            Role::Idle | Role::Closing => None,
+        };
+        let next = role.into_iter().chain(self.log.poll_timeout()).min();
+        core.reschedule(Timer::Partition(self.id), self.timer, next);
+        self.timer = next;
+    }
+
+    fn high_watermark(&self) -> Offset {
+        self.log.offsets().high_watermark()
+    }
+}

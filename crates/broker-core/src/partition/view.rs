@@ -1,0 +1,57 @@
+//! What the machines of replication are told of the partition: the cluster image in their words, and the own log.
+
+use log_core::{BrokerEpoch, LeaderEpoch, TopicPartition};
+use log_store::{Disk, PartitionLog};
+use metadata_core::{ClusterImage, Condition, Standing};
+use replica_core::{LogFacts, PartitionView, ReplicaView};
+
+use crate::message::IsrAnswer;
+
+/// The partition as the image shows it; none if it is not in it.
+pub(super) fn partition_view(image: &ClusterImage, id: TopicPartition) -> Option<PartitionView> {
+    let topic = image.topic(id.topic_id)?;
+    let state = topic.partition(id.partition)?;
+    let replicas = state.replicas.iter().map(|replica| {
+        let broker = image.broker(replica.broker);
+        ReplicaView {
+            broker: replica.broker,
+            broker_epoch: broker.map_or(BrokerEpoch(-1), |broker| replica.epoch(broker.epoch)),
+            fenced: broker
+                .is_none_or(|broker| matches!(broker.standing, Standing::Registered | Standing::Fenced)),
+            shutting_down: broker.is_some_and(|broker| broker.standing == Standing::ShuttingDown),
+            faulty: replica.condition == Condition::Faulty,
+            suspect: matches!(replica.condition, Condition::Suspect { .. }),
+        }
+    });
+    Some(PartitionView {
+        partition: id,
+        leader: state.leader,
+        leader_epoch: state.leader_epoch,
+        partition_epoch: state.partition_epoch,
+        isr: state.isr.clone(),
+        elr: state.elr.clone(),
+        effective_min_isr: topic.effective_min_isr(state),
+        replicas: replicas.collect(),
+    })
+}
+
+/// Where the own log stands.
+pub(super) fn log_facts<D: Disk>(log: &PartitionLog<D>) -> LogFacts {
+    let offsets = log.offsets();
+    LogFacts {
+        log_start: offsets.log_start(),
+        high_watermark: offsets.high_watermark(),
+        appended_end: offsets.log_end(),
+        durable_end: offsets.durable_end(),
+        last_epoch: Some(log.last_epoch()).filter(|epoch| *epoch != LeaderEpoch::NONE),
+        cutting: !log.is_settled(),
+    }
+}
+
+pub(super) const fn isr_answer(answer: IsrAnswer) -> replica_core::IsrAnswer {
+    match answer {
+        IsrAnswer::Applied => replica_core::IsrAnswer::Applied,
+        IsrAnswer::Refused => replica_core::IsrAnswer::Refused,
+        IsrAnswer::Unknown => replica_core::IsrAnswer::Unknown,
+    }
+}
