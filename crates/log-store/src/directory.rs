@@ -285,7 +285,7 @@ mod tests {
         let mut disk = MemoryDisk::new();
         let known = TopicId([7; 16]);
         let (ours, other) = (format!("topics/{known}"), format!("topics/{}", TopicId([8; 16])));
-        let mut move_aside = |disk: &mut MemoryDisk| {
+        let move_aside = |disk: &mut MemoryDisk| {
             disk.create_dir(&ours).unwrap();
             disk.create_dir(&other).unwrap();
             disk.create_dir("topics/left-over").unwrap();

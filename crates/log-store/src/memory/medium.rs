@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::file::{Carried, FileNode};
 use super::tree::{NodeId, Tree};
-use super::{Dice, FailedSync, MemoryCounters, MemoryFile, WriteTrace};
+use super::{Dice, FailedSync, FileId, MemoryCounters, WriteTrace};
 use crate::disk::{Completed, Completion, DirEntry, OpenMode, Ticket};
 use crate::error::{DiskError, DiskFault, DiskOperation};
 
@@ -35,7 +35,7 @@ pub(super) struct Waiting {
 
 enum Work {
     Sync { files: Vec<(NodeId, Carried)>, dirs: Vec<(NodeId, u64)> },
-    Read { file: MemoryFile, position: u64, len: u32 },
+    Read { file: FileId, position: u64, len: u32 },
 }
 
 impl Medium {
@@ -107,7 +107,7 @@ impl Medium {
 
     pub(super) fn file(
         &mut self,
-        file: &MemoryFile,
+        file: &FileId,
         operation: DiskOperation,
     ) -> Result<&mut FileNode, DiskError> {
         if file.boot != self.boot {
@@ -126,7 +126,7 @@ impl Medium {
         self.tree.list(dir)
     }
 
-    pub(super) fn open(&mut self, path: &str, how: OpenMode) -> Result<MemoryFile, DiskError> {
+    pub(super) fn open(&mut self, path: &str, how: OpenMode) -> Result<FileId, DiskError> {
         self.may_fail(DiskOperation::Open)?;
         let failed = |fault| DiskError::new(DiskOperation::Open, fault);
         let node = match (self.tree.find(path), how) {
@@ -138,13 +138,13 @@ impl Medium {
                 self.tree.create_file(path).map_err(failed)?
             }
         };
-        let file = MemoryFile { node, boot: self.boot };
+        let file = FileId { node, boot: self.boot };
         self.file(&file, DiskOperation::Open).map(|_| file)
     }
 
     pub(super) fn write_at(
         &mut self,
-        file: &MemoryFile,
+        file: &FileId,
         position: u64,
         slices: &[&[u8]],
     ) -> Result<(), DiskError> {
@@ -171,7 +171,7 @@ impl Medium {
 
     pub(super) fn read_at(
         &mut self,
-        file: &MemoryFile,
+        file: &FileId,
         position: u64,
         into: &mut [u8],
     ) -> Result<usize, DiskError> {
@@ -185,7 +185,7 @@ impl Medium {
 
     pub(super) fn read_around_cache(
         &mut self,
-        file: &MemoryFile,
+        file: &FileId,
         position: u64,
         into: &mut [u8],
     ) -> Result<usize, DiskError> {
@@ -196,12 +196,7 @@ impl Medium {
         Ok(count)
     }
 
-    pub(super) fn preallocate(
-        &mut self,
-        file: &MemoryFile,
-        position: u64,
-        len: u64,
-    ) -> Result<(), DiskError> {
+    pub(super) fn preallocate(&mut self, file: &FileId, position: u64, len: u64) -> Result<(), DiskError> {
         self.may_change(DiskOperation::Preallocate)?;
         self.grow_would_overflow(file, position, len, DiskOperation::Preallocate)?;
         let node = self.file(file, DiskOperation::Preallocate)?;
@@ -212,7 +207,7 @@ impl Medium {
         Ok(())
     }
 
-    pub(super) fn truncate(&mut self, file: &MemoryFile, len: u64) -> Result<(), DiskError> {
+    pub(super) fn truncate(&mut self, file: &FileId, len: u64) -> Result<(), DiskError> {
         self.may_change(DiskOperation::Truncate)?;
         self.file(file, DiskOperation::Truncate)?.resize(len as usize);
         Ok(())
@@ -220,7 +215,7 @@ impl Medium {
 
     fn grow_would_overflow(
         &mut self,
-        file: &MemoryFile,
+        file: &FileId,
         position: u64,
         len: u64,
         operation: DiskOperation,
@@ -233,7 +228,7 @@ impl Medium {
         if grows > self.free_bytes() { Err(DiskError::new(operation, DiskFault::Full)) } else { Ok(()) }
     }
 
-    pub(super) fn submit_sync(&mut self, handle: u64, ticket: Ticket, files: &[MemoryFile], dirs: &[&str]) {
+    pub(super) fn submit_sync(&mut self, handle: u64, ticket: Ticket, files: &[FileId], dirs: &[&str]) {
         let boot = self.boot;
         let files = files.iter().filter(|file| file.boot == boot).map(|file| file.node);
         let files: Vec<_> =
@@ -248,11 +243,11 @@ impl Medium {
         &mut self,
         handle: u64,
         ticket: Ticket,
-        file: &MemoryFile,
+        file: &FileId,
         position: u64,
         len: u32,
     ) {
-        let file = file.clone();
+        let file = *file;
         self.submit(Waiting { handle, ticket, work: Work::Read { file, position, len } });
     }
 
@@ -301,7 +296,7 @@ impl Medium {
         Ok(())
     }
 
-    fn read(&mut self, file: &MemoryFile, position: u64, len: u32) -> Result<Bytes, DiskError> {
+    fn read(&mut self, file: &FileId, position: u64, len: u32) -> Result<Bytes, DiskError> {
         let there = self.file(file, DiskOperation::Read)?.len() as u64;
         let count = u64::from(len).min(there.saturating_sub(position));
         let mut bytes = vec![0; count as usize];

@@ -26,10 +26,36 @@ pub struct MemoryDisk {
 }
 
 /// An open file of a [`MemoryDisk`].
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct MemoryFile {
+    medium: Rc<RefCell<Medium>>,
+    id: FileId,
+}
+
+/// Which file, and since which start it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId {
     node: NodeId,
     boot: u64,
+}
+
+/// The same file of the same medium.
+impl PartialEq for MemoryFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && Rc::ptr_eq(&self.medium, &other.medium)
+    }
+}
+
+impl Eq for MemoryFile {}
+
+impl MemoryFile {
+    /// Reads what the page cache shows at `position`, until `into` is full or the file ends; gives the number of bytes.
+    ///
+    /// # Errors
+    /// As [`Disk::read_at`].
+    pub fn read_at(&self, position: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        self.medium.borrow_mut().read_at(&self.id, position, into)
+    }
 }
 
 /// What later reads show after a failed sync; the platter lacks the data either way, and the next sync says OK.
@@ -59,7 +85,7 @@ pub type WriteTrace = Vec<(usize, usize)>;
 
 impl fmt::Debug for MemoryFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "file {} of start {}", self.node, self.boot)
+        write!(f, "file {} of start {}", self.id.node, self.id.boot)
     }
 }
 
@@ -188,20 +214,21 @@ impl Disk for MemoryDisk {
     }
 
     fn open(&mut self, path: &str, how: OpenMode) -> Result<MemoryFile, DiskError> {
-        self.medium.borrow_mut().open(path, how)
+        let id = self.medium.borrow_mut().open(path, how)?;
+        Ok(MemoryFile { medium: Rc::clone(&self.medium), id })
     }
 
     fn file_len(&mut self, file: &MemoryFile) -> Result<u64, DiskError> {
         let medium = &mut *self.medium.borrow_mut();
-        medium.file(file, DiskOperation::FileLength).map(|node| node.len() as u64)
+        medium.file(&file.id, DiskOperation::FileLength).map(|node| node.len() as u64)
     }
 
     fn write_at(&mut self, file: &MemoryFile, position: u64, slices: &[&[u8]]) -> Result<(), DiskError> {
-        self.medium.borrow_mut().write_at(file, position, slices)
+        self.medium.borrow_mut().write_at(&file.id, position, slices)
     }
 
     fn read_at(&mut self, file: &MemoryFile, position: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        self.medium.borrow_mut().read_at(file, position, into)
+        self.medium.borrow_mut().read_at(&file.id, position, into)
     }
 
     fn read_around_cache(
@@ -210,7 +237,7 @@ impl Disk for MemoryDisk {
         position: u64,
         into: &mut [u8],
     ) -> Result<usize, DiskError> {
-        self.medium.borrow_mut().read_around_cache(file, position, into)
+        self.medium.borrow_mut().read_around_cache(&file.id, position, into)
     }
 
     fn read_if_cached(
@@ -220,18 +247,18 @@ impl Disk for MemoryDisk {
         into: &mut [u8],
     ) -> Result<Option<usize>, DiskError> {
         let medium = &mut *self.medium.borrow_mut();
-        if medium.file(file, DiskOperation::Read)?.cold {
+        if medium.file(&file.id, DiskOperation::Read)?.cold {
             return Ok(None);
         }
-        medium.read_at(file, position, into).map(Some)
+        medium.read_at(&file.id, position, into).map(Some)
     }
 
     fn preallocate(&mut self, file: &MemoryFile, position: u64, len: u64) -> Result<(), DiskError> {
-        self.medium.borrow_mut().preallocate(file, position, len)
+        self.medium.borrow_mut().preallocate(&file.id, position, len)
     }
 
     fn truncate(&mut self, file: &MemoryFile, len: u64) -> Result<(), DiskError> {
-        self.medium.borrow_mut().truncate(file, len)
+        self.medium.borrow_mut().truncate(&file.id, len)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), DiskError> {
@@ -255,11 +282,12 @@ impl Disk for MemoryDisk {
     }
 
     fn submit_sync(&mut self, ticket: Ticket, files: &[MemoryFile], dirs: &[&str]) {
-        self.medium.borrow_mut().submit_sync(self.handle, ticket, files, dirs);
+        let files: Vec<FileId> = files.iter().map(|file| file.id).collect();
+        self.medium.borrow_mut().submit_sync(self.handle, ticket, &files, dirs);
     }
 
     fn submit_read(&mut self, ticket: Ticket, file: &MemoryFile, position: u64, len: u32) {
-        self.medium.borrow_mut().submit_read(self.handle, ticket, file, position, len);
+        self.medium.borrow_mut().submit_read(self.handle, ticket, &file.id, position, len);
     }
 
     fn poll(&mut self) -> Option<Completion> {
