@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use log_core::{Crc32c, MetadataOffset};
+use log_core::MetadataOffset;
 use log_store::{Completion, Disk, LogId, OpenMode, RecordLog, RecordLogOptions, Ticket};
 use metadata_core::{ClusterImage, CommittedEntry};
 
@@ -69,11 +69,13 @@ enum WriteStep {
 impl<D: Disk> MetadataCopy<D> {
     /// Opens the copy; gives the newest image that can be read. The entries behind it come from `next_durable` once what
     /// was recovered is durable.
-    pub(super) fn open(disk: &mut D, crc: Crc32c) -> Result<(Self, ClusterImage), ControlError> {
+    pub(super) fn open(
+        disk: &mut D,
+        options: RecordLogOptions,
+    ) -> Result<(Self, ClusterImage), ControlError> {
         disk.create_dir(LOG_DIR)?;
         let (image, newest) = newest_image(disk)?;
         let from = image.applied().map_or(0, |offset| index(offset) + 1);
-        let options = RecordLogOptions::new(crc);
         let (log, records) = RecordLog::open(disk, LOG, LOG_DIR, options, from)?;
         let unapplied = records.into_iter().map(|(index, bytes)| (offset(index), bytes));
         let copy = Self {

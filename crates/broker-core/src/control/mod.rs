@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use log_core::{BrokerId, MetadataOffset, MonoTime, Now};
-use log_store::Disk;
+use log_store::{Disk, RecordLogOptions};
 use metadata_core::record::ResignLeader;
 use metadata_core::{
     ClusterImage, ControlFrame, Entry, MetadataQuorum, MetadataRecord, Outcome, QuorumEvent,
@@ -433,7 +433,7 @@ impl<D: Disk> Recovered<D> {
     ///
     /// If the copy cannot be read, is damaged, or belongs to another cluster.
     pub fn open(config: &ControlConfig, mut disk: D) -> Result<Self, ControlError> {
-        let (copy, image) = MetadataCopy::open(&mut disk, config.crc)?;
+        let (copy, image) = MetadataCopy::open(&mut disk, RecordLogOptions::new(config.crc))?;
         let found = image.cluster_id();
         if let Some(found) = found.filter(|found| *found != config.cluster_id) {
             return Err(ControlError::ForeignCluster { expected: config.cluster_id, found });

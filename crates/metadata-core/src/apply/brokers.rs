@@ -6,7 +6,7 @@ use std::sync::Arc;
 use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition};
 
 use super::Step;
-use super::seats::{Election, Seats};
+use super::seats::Seats;
 use crate::error::Refusal;
 use crate::image::{Broker, ClusterImage, Condition, Standing};
 use crate::outcome::{Answer, Change};
@@ -34,13 +34,12 @@ impl ClusterImage {
             step,
             |partition| partition.replica(broker).is_some(),
             |seats| {
-                let led = seats.partition.leader == Some(broker);
                 if known {
                     findings.judge(seats, broker)
                 } else {
                     begin_anew(seats, broker)
                 }
-                seats.elect(if led { Election::Forced } else { Election::IfNeeded });
+                seats.elect();
             },
         );
         Ok(Answer::Registered { broker_epoch })
@@ -88,7 +87,7 @@ impl ClusterImage {
             |partition| partition.replica(broker).is_some(),
             |seats| {
                 begin_anew(seats, broker);
-                seats.elect(Election::IfNeeded);
+                seats.elect();
             },
         );
         let holding: Vec<_> = self.removals_of(broker).collect();
@@ -125,7 +124,7 @@ impl ClusterImage {
         self.edit_partitions(
             step,
             |partition| partition.leader.is_none() && partition.replica(broker).is_some(),
-            |seats| seats.elect(Election::IfNeeded),
+            |seats| seats.elect(),
         );
         Ok(Answer::Done)
     }
@@ -154,7 +153,7 @@ impl ClusterImage {
             |partition| partition.isr.iter().chain(&partition.leader).any(|broker| leaving.contains(broker)),
             |seats| {
                 seats.leave(|broker| leaving.contains(&broker), |_| true);
-                seats.elect(Election::IfNeeded);
+                seats.elect();
             },
         );
     }

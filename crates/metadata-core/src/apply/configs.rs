@@ -5,7 +5,6 @@ use std::sync::Arc;
 use log_core::TopicId;
 
 use super::Step;
-use super::seats::Election;
 use crate::config::{ClusterSettings, ConfigMap, Scope, TopicSettings, edit};
 use crate::error::Refusal;
 use crate::image::{ClusterImage, PARTITIONS_MAX};
@@ -71,7 +70,7 @@ impl ClusterImage {
         for partition in 0..count {
             self.edit_partition(step, crate::record::topic_partition(topic_id, partition), |seats| {
                 seats.normalise();
-                seats.elect(Election::IfNeeded);
+                seats.elect();
                 seats.touch();
             });
         }

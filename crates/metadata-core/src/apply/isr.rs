@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use log_core::{BrokerEpoch, BrokerId};
 
-use super::seats::Election;
 use super::{Step, check_partition_epoch};
 use crate::error::{Ineligible, Refusal};
 use crate::image::{ClusterImage, Condition, Partition, Standing};
@@ -102,7 +101,7 @@ impl ClusterImage {
         self.edit_partition(step, fields.partition, |seats| {
             seats.set_condition(broker, Condition::Faulty);
             seats.lose_seat(broker);
-            seats.elect(Election::IfNeeded);
+            seats.elect();
         });
         Ok(Answer::Done)
     }

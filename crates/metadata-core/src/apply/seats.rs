@@ -19,15 +19,6 @@ pub(super) struct Seats<'a> {
     events: Vec<ClusterEventKind>,
 }
 
-/// Whether the present leader stays if it can.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Election {
-    /// It stays while it is an active member of the ISR.
-    IfNeeded,
-    /// Its leadership ends: it has registered anew (C3).
-    Forced,
-}
-
 impl<'a> Seats<'a> {
     pub(super) fn new(
         brokers: &'a BTreeMap<BrokerId, Arc<Broker>>,
@@ -95,9 +86,10 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// Elects a leader if there is none or the present one cannot go on. Every election makes the leader epoch grow.
-    pub(super) fn elect(&mut self, election: Election) {
-        if election == Election::IfNeeded && self.leader_can_go_on() {
+    /// Elects a leader if there is none or the present one cannot go on: a leader that has registered anew is not active,
+    /// so that its leadership ends with its registration (C3). Every election makes the leader epoch grow.
+    pub(super) fn elect(&mut self) {
+        if self.leader_can_go_on() {
             return;
         }
         self.partition.leader = None;

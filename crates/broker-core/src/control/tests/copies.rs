@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use log_core::MetadataOffset;
-use log_store::Disk;
+use log_store::{Disk, RecordLogOptions};
 use metadata_core::record::FormCluster;
 use metadata_core::{CommittedEntry, Entry, MetadataRecord, ProposalId};
 
 use super::super::copy::{MetadataCopy, SNAPSHOT_ENTRIES};
 use super::*;
+
+/// Files so small that a few entries fill one.
+const OPTIONS: RecordLogOptions = RecordLogOptions { crc: crc32c::crc32c_append, file_bytes_max: 40 };
 
 type Copy = MetadataCopy<MemoryDisk>;
 
@@ -35,7 +38,7 @@ impl Bench {
     }
 
     fn open(mut disk: MemoryDisk) -> Self {
-        let (copy, image) = Copy::open(&mut disk, crc32c::crc32c_append).unwrap();
+        let (copy, image) = Copy::open(&mut disk, OPTIONS).unwrap();
         let mut bench = Self { disk, copy, image };
         bench.settle();
         bench

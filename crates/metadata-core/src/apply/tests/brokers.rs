@@ -104,6 +104,8 @@ fn c3_a_faulty_partition_loses_seat_and_leadership_at_registration() {
     assert_eq!(world.seats(), "leader 2@1 isr [2 3] elr []");
     world.register(1);
     assert!(world.state().is_faulty(b(1)), "only emptying it ends that");
+    world.register_suspect(1, 0, 5);
+    assert!(world.state().is_faulty(b(1)));
 }
 
 #[test]

@@ -65,6 +65,14 @@ fn c7_a_lower_min_isr_empties_the_elr_in_the_same_record() {
 }
 
 #[test]
+fn c7_every_change_of_min_isr_makes_the_partition_epoch_grow() {
+    let mut world = World::partition(&[1, 2, 3], 2);
+    let pending = world.isr_change(&[1, 2]);
+    world.set("min.insync.replicas", "3");
+    assert!(matches!(world.refused(MetadataRecord::ChangeIsr(pending)), Refusal::StalePartitionEpoch { .. }));
+}
+
+#[test]
 fn c7_a_changed_cluster_default_counts_like_a_changed_topic() {
     let mut world = World::brokers(3);
     world.ok(MetadataRecord::CreateTopic(CreateTopic {
