@@ -18,10 +18,10 @@ pub mod testing;
 pub use disk::{Completed, Completion, DirEntry, Disk, LogId, OpenMode, Ticket};
 pub use error::{AppendError, CutError, DiskError, DiskFault, DiskOperation, LogError, ReadError};
 pub use memory::{FailedSync, MemoryCounters, MemoryDisk, MemoryFile};
-pub use partition::PartitionLog;
 pub use partition::types::{
     Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadLimit,
     ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
 };
-pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions};
+pub use partition::{PartitionLog, read_bound};
+pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions, records_of};
 pub use slot_file::{SLOT_STATE_BYTES_MAX, SlotFile, SlotState};

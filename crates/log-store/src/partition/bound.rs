@@ -6,6 +6,7 @@
 //! Each slot lies in sectors of its own, so that a torn write of one leaves the other readable.
 
 use log_core::container::Container;
+use log_core::segment::BoundFacts;
 use log_core::{Crc32c, LeaderEpoch, Offset, Timestamp};
 
 /// Where the second slot starts, in bytes: no device tears a write across more than a page.
@@ -127,6 +128,15 @@ impl Bound {
     }
 }
 
+/// What the file of a bound says, for a reader from outside; `None` if neither slot can be read.
+#[must_use]
+pub fn read_bound(file: &[u8], crc: Crc32c) -> Option<BoundFacts> {
+    let second = usize::try_from(SLOT_BYTES).ok().and_then(|start| file.get(start..));
+    let slots = [Some(file), second].map(|slot| Bound::decode(slot?, crc));
+    let bound = winner(slots)?;
+    Some(BoundFacts { durable_end: bound.end.offset, high_watermark: bound.high_watermark })
+}
+
 /// The slot that wins at a start.
 pub(super) fn winner(slots: [Option<Bound>; 2]) -> Option<Bound> {
     slots.into_iter().flatten().max_by_key(Bound::rank)
@@ -196,6 +206,17 @@ mod tests {
         assert_eq!(next_slot([Some(bound(99, 1, 9)), None]), 1);
         assert_eq!(next_slot([Some(bound(10, 8, 1)), Some(bound(10, 8, 2))]), 0);
         assert_eq!(next_slot([Some(bound(10, 8, 3)), Some(bound(10, 8, 2))]), 1);
+    }
+
+    #[test]
+    fn a_reader_from_outside_sees_the_slot_that_wins_at_a_start() {
+        let mut file = vec![0; 2 * 4096];
+        assert_eq!(read_bound(&file, CRC), None);
+        let (first, second) = (bound(10, 8, 1).encode(CRC), bound(11, 3, 2).encode(CRC));
+        file[4096..4096 + second.len()].copy_from_slice(&second);
+        let facts = |end, high| Some(BoundFacts { durable_end: Offset(end), high_watermark: Offset(high) });
+        assert_eq!(read_bound(&file, CRC), facts(11, 3));
+        assert_eq!(read_bound(&first, CRC), facts(10, 8));
     }
 
     proptest! {

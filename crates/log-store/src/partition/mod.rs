@@ -38,6 +38,7 @@ use std::collections::{BTreeMap, VecDeque};
 use log_core::{EpochCache, LeaderEpoch, LogOffsets, Now, Offset, ProducerTable};
 
 use self::bound::EndPoint;
+pub use self::bound::read_bound;
 use self::chain::ChainState;
 use self::job::Job;
 use self::keeper::Keeper;

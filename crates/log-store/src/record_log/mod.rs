@@ -22,6 +22,7 @@ use crate::error::DiskError;
 
 pub use error::RecordLogError;
 pub use format::RECORD_BYTES_MAX;
+pub use scan::records_of;
 
 use format::{file_name, header};
 

@@ -1,6 +1,7 @@
 //! Reading a record log at the start: which records it holds, and whether its end was being written or is damaged.
 
 use bytes::Bytes;
+use log_core::Crc32c;
 
 use super::error::RecordLogError;
 use super::format::{HEADER_BYTES, parse_file_name, parse_header};
@@ -75,12 +76,7 @@ impl<D: Disk> RecordLog<D> {
 
     /// The record at `position` and where the next one begins; none if it does not check.
     fn parse(&self, bytes: &Bytes, position: usize) -> Option<(Bytes, usize)> {
-        let header = parse_header(bytes.get(position..)?, self.options.crc)?;
-        let start = position + HEADER_BYTES;
-        let end = start.checked_add(header.len)?;
-        let payload = bytes.get(start..end)?;
-        let checks = header.index == self.end && (self.options.crc)(0, payload) == header.payload_crc;
-        checks.then(|| (bytes.slice(start..end), end))
+        parse(bytes, position, self.end, self.options.crc)
     }
 
     /// Whether the bytes from `position` to the end of the file are what a stop leaves of a record that was being
@@ -103,6 +99,29 @@ impl<D: Disk> RecordLog<D> {
         let zeros_start = rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         cut_off || boundaries.into_iter().any(|boundary| boundary >= zeros_start)
     }
+}
+
+/// The records of one file of a record log, with their indexes, up to the first that does not check: for a reader from
+/// outside, who repairs nothing. Nothing comes of a file whose name is not that of a record log's file.
+pub fn records_of(name: &str, file: &Bytes, crc: Crc32c) -> Vec<Record> {
+    let Some(first) = parse_file_name(name) else { return Vec::new() };
+    let mut position = 0;
+    let mut records = Vec::new();
+    for index in first.. {
+        let Some((record, next)) = parse(file, position, index, crc) else { break };
+        records.push((index, record));
+        position = next;
+    }
+    records
+}
+
+fn parse(bytes: &Bytes, position: usize, index: u64, crc: Crc32c) -> Option<(Bytes, usize)> {
+    let header = parse_header(bytes.get(position..)?, crc)?;
+    let start = position + HEADER_BYTES;
+    let end = start.checked_add(header.len)?;
+    let payload = bytes.get(start..end)?;
+    let checks = header.index == index && crc(0, payload) == header.payload_crc;
+    checks.then(|| (bytes.slice(start..end), end))
 }
 
 fn read_all<D: Disk>(disk: &mut D, file: &D::File) -> Result<Bytes, DiskError> {

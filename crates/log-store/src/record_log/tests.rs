@@ -118,6 +118,22 @@ fn a_flipped_bit_of_a_synced_record_is_damage_and_never_a_torn_end() {
 }
 
 #[test]
+fn a_reader_from_outside_sees_the_records_before_the_first_bad_one() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    append(&mut log, &mut disk, &["a", "b"]);
+    let name = "00000000000000000000.records";
+    let file = disk.open(&format!("raft/{name}"), OpenMode::Read).unwrap();
+    let mut bytes = vec![0; 42];
+    disk.read_at(&file, 0, &mut bytes).unwrap();
+    let seen = |bytes: &[u8]| texts(&records_of(name, &Bytes::copy_from_slice(bytes), crc32c::crc32c_append));
+    assert_eq!(seen(&bytes), [(0, "a".to_owned()), (1, "b".to_owned())]);
+    bytes[41] ^= 1;
+    assert_eq!(seen(&bytes), [(0, "a".to_owned())]);
+    assert_eq!(seen(&[]), []);
+}
+
+#[test]
 fn a_failed_sync_is_an_error() {
     let mut disk = MemoryDisk::new();
     let (mut log, _) = open(&mut disk, 0).unwrap();
