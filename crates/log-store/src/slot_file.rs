@@ -3,6 +3,7 @@
 //! ```text
 //! 0     slot 0: a container whose payload is a number u64 and the state        4096  slot 1: the same
 //! ```
+//! Where states may be longer, the second slot begins later ([`SlotFile::open_sized`]).
 //! Each write has the number after the last one; the readable slot with the greater number wins.
 
 use log_core::Crc32c;
@@ -11,11 +12,14 @@ use log_core::container::{CONTAINER_HEADER_BYTES, Container};
 use crate::disk::{Completion, Disk, LogId, OpenMode, Ticket, with_ancestors};
 use crate::error::{DiskError, DiskFault, DiskOperation};
 
-/// Where the second slot starts, in bytes: no device tears a write across more than a page.
+/// Where the second slot starts, in bytes, unless said otherwise: a page, so that the slots share none.
 const SLOT_BYTES: usize = 4096;
 
-/// The longest state in bytes.
-pub const SLOT_STATE_BYTES_MAX: usize = SLOT_BYTES - CONTAINER_HEADER_BYTES - size_of::<u64>();
+/// The bytes of a slot that are not its state.
+const SLOT_OVERHEAD_BYTES: usize = CONTAINER_HEADER_BYTES + size_of::<u64>();
+
+/// The longest state in bytes, unless the slots were made longer.
+pub const SLOT_STATE_BYTES_MAX: usize = SLOT_BYTES - SLOT_OVERHEAD_BYTES;
 
 /// What a slot file held at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,7 @@ pub struct SlotFile<D: Disk> {
     file: D::File,
     crc: Crc32c,
     container: Container,
+    slot_bytes: usize,
     next_slot: usize,
     /// The number of the last write that was begun.
     written: u64,
@@ -59,12 +64,27 @@ impl<D: Disk> SlotFile<D> {
         magic: [u8; 4],
         crc: Crc32c,
     ) -> Result<(Self, SlotState), DiskError> {
+        Self::open_sized(disk, id, dir, name, Container { magic, version: 1 }, crc, SLOT_BYTES)
+    }
+
+    /// Like [`SlotFile::open`], with slots of `slot_bytes`, a multiple of 4096 and always the same for one file.
+    ///
+    /// # Errors
+    /// A failing disk.
+    pub fn open_sized(
+        disk: &mut D,
+        id: LogId,
+        dir: &str,
+        name: &str,
+        container: Container,
+        crc: Crc32c,
+        slot_bytes: usize,
+    ) -> Result<(Self, SlotState), DiskError> {
         disk.create_dir(dir)?;
         let file = disk.open(&format!("{dir}/{name}"), OpenMode::Create)?;
-        let container = Container { magic, version: 1 };
-        let mut bytes = vec![0; 2 * SLOT_BYTES];
+        let mut bytes = vec![0; 2 * slot_bytes];
         let len = disk.read_around_cache(&file, 0, &mut bytes)?;
-        let slots = bytes.split_at(SLOT_BYTES);
+        let slots = bytes.split_at(slot_bytes);
         let found = [read(slots.0, container, crc), read(slots.1, container, crc)];
         let next_slot = match &found {
             [None, _] => 0,
@@ -84,6 +104,7 @@ impl<D: Disk> SlotFile<D> {
             file,
             crc,
             container,
+            slot_bytes,
             next_slot,
             written: number,
             durable: number,
@@ -97,9 +118,9 @@ impl<D: Disk> SlotFile<D> {
     /// Gives a state to keep; it is durable when [`SlotFile::durable`] has reached the number returned.
     ///
     /// # Errors
-    /// A failing disk; a state longer than [`SLOT_STATE_BYTES_MAX`] counts as one that does not fit on it.
+    /// A failing disk; a state longer than a slot counts as one that does not fit on it.
     pub fn write(&mut self, disk: &mut D, state: &[u8]) -> Result<u64, DiskError> {
-        if state.len() > SLOT_STATE_BYTES_MAX {
+        if state.len() > self.slot_bytes - SLOT_OVERHEAD_BYTES {
             return Err(DiskError::new(DiskOperation::Write, DiskFault::Full));
         }
         self.given += 1;
@@ -137,7 +158,7 @@ impl<D: Disk> SlotFile<D> {
         let Some((number, state)) = self.waiting.take() else { return Ok(()) };
         let mut payload = number.to_be_bytes().to_vec();
         payload.extend_from_slice(&state);
-        let position = (self.next_slot * SLOT_BYTES) as u64;
+        let position = (self.next_slot * self.slot_bytes) as u64;
         disk.write_at(&self.file, position, &[&self.container.seal(&payload, self.crc)])?;
         self.next_slot = 1 - self.next_slot;
         self.written = number;
@@ -200,6 +221,23 @@ mod tests {
         settle(&mut file, &mut disk);
         assert_eq!(Some(&file.durable()), numbers.last());
         assert_eq!(open(&mut disk).1, SlotState::Written(vec![4]));
+    }
+
+    #[test]
+    fn longer_slots_hold_longer_states() {
+        let mut disk = MemoryDisk::new();
+        let container = Container { magic: *b"HWLO", version: 1 };
+        let long = vec![7; 3 * SLOT_BYTES];
+        let reopen = |disk: &mut MemoryDisk| {
+            SlotFile::open_sized(disk, LogId(1), "raft", "long", container, CRC, 4 * SLOT_BYTES).unwrap()
+        };
+        let (mut file, _) = reopen(&mut disk);
+        for state in [&long[..1], &long] {
+            file.write(&mut disk, state).unwrap();
+            settle(&mut file, &mut disk);
+        }
+        assert!(file.write(&mut disk, &vec![7; 4 * SLOT_BYTES]).is_err());
+        assert_eq!(reopen(&mut disk).1, SlotState::Written(long));
     }
 
     #[test]

@@ -140,6 +140,12 @@ impl<D: Disk> RecordLog<D> {
         self.durable_end
     }
 
+    /// Whether a cut is not durable yet: records appended meanwhile wait in memory.
+    #[must_use]
+    pub fn is_cutting(&self) -> bool {
+        self.cutting
+    }
+
     /// Appends a record; its index is the present [`RecordLog::end`]. Durable only after [`RecordLog::sync`] completes.
     ///
     /// # Errors
@@ -210,6 +216,11 @@ impl<D: Disk> RecordLog<D> {
         self.end = from;
         self.durable_end = self.durable_end.min(from);
         self.cutting = true;
+        // A cut that finds no file still waits for a sync; one that is under way covers only an earlier cut.
+        self.dirty.dir = true;
+        if let Some(sync) = &mut self.in_flight {
+            sync.cut = false;
+        }
         self.sync(disk);
         Ok(())
     }

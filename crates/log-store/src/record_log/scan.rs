@@ -26,9 +26,21 @@ impl<D: Disk> RecordLog<D> {
             let is_last = number + 1 == firsts.len();
             self.recover_file(disk, first, is_last, &mut records)?;
         }
-        self.end = self.end.max(from);
+        if self.end < from {
+            self.drop_overtaken(disk)?;
+            self.end = from;
+        }
         self.durable_end = from;
         Ok(records)
+    }
+
+    /// All records lie below the first one needed: a new file begins there.
+    fn drop_overtaken(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        while let Some((first, _)) = self.files.pop_first() {
+            disk.remove_file(&self.path(first))?;
+            self.dirty.files.remove(&first);
+        }
+        Ok(())
     }
 
     /// The files that hold records from index `from` on; the others are removed.

@@ -107,6 +107,50 @@ fn a_log_overtaken_by_a_snapshot_begins_anew() {
 }
 
 #[test]
+fn a_log_overtaken_twice_goes_on_each_time() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 5).unwrap();
+    for next in [10, 20] {
+        log.restart_at(&mut disk, next).unwrap();
+        settle(&mut log, &mut disk);
+        assert!(!log.is_cutting());
+    }
+    append(&mut log, &mut disk, &["u"]);
+    assert_eq!((log.end(), log.durable_end()), (21, 21));
+}
+
+#[test]
+fn d4_a_second_cut_during_a_cut_is_durable_too_before_anything_is_appended_behind_it() {
+    for seed in 0..50 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = open(&mut disk, 0).unwrap();
+        append(&mut log, &mut disk, &["a", "old b", "old c", "old d"]);
+        disk.hold(true);
+        log.truncate(&mut disk, 3).unwrap();
+        log.truncate(&mut disk, 1).unwrap();
+        log.append(&mut disk, Bytes::from_static(b"new b")).unwrap();
+        assert!(disk.release_one());
+        let completion = disk.poll().unwrap();
+        log.handle_completion(&mut disk, &completion).unwrap();
+        assert!(log.is_cutting());
+        disk.power_cut(seed);
+        let (_, records) = open(&mut disk, 0).unwrap();
+        assert!(texts(&records).iter().all(|(_, text)| text != "new b"));
+    }
+}
+
+#[test]
+fn a_log_that_ends_below_the_first_record_needed_begins_there() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    append(&mut log, &mut disk, &["a", "b"]);
+    let (mut log, records) = open(&mut disk, 10).unwrap();
+    assert!(records.is_empty());
+    append(&mut log, &mut disk, &["k"]);
+    assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "k".to_owned())]);
+}
+
+#[test]
 fn a_flipped_bit_of_a_synced_record_is_damage_and_never_a_torn_end() {
     for position in 0..42 {
         let mut disk = MemoryDisk::new();
