@@ -1,0 +1,70 @@
+//! Breaks ties of elections.
+//!
+//! openraft 0.9.25 draws a node's election timeout once and looks at it only every 225 ms (one and a half heartbeats).
+//! Two voters whose looks fall together and whose timeouts end at the same look would split the votes of every election:
+//!
+//! 1. both stand for term t, each votes for itself, neither has a majority;
+//! 2. both wait the same number of looks, and both stand for term t + 1; and so on.
+//!
+//! So a candidate that has not won waits for a number of looks drawn anew each time. It stands later than openraft would
+//! have it stand, never earlier: openraft's own reasons to wait (a leader's lease, a voter with more entries) still hold.
+
+use std::time::Duration;
+
+use openraft::{Config, RaftMetrics, ServerState, TokioRuntime};
+use tokio::sync::watch;
+
+use crate::raft::HEARTBEAT_MS;
+use crate::types::{Raft, RaftNode, RaftNodeId, RaftVote};
+
+type Metrics = RaftMetrics<RaftNodeId, RaftNode>;
+
+/// How often openraft looks whether to stand, in milliseconds.
+const LOOK_MS: u64 = HEARTBEAT_MS * 3 / 2;
+
+/// What a candidate waits at least: as long as openraft's longest timeout, or the draw would not always count.
+const LOOKS_MIN: u64 = 3;
+
+/// Four numbers of looks to draw from: one of four ties is followed by another.
+const LOOKS_MAX: u64 = LOOKS_MIN + 4;
+
+/// Lets this node stand for election, but after each candidacy only after a pause of its own.
+pub(crate) async fn break_ties(core: openraft::Raft<Raft>, mut metrics: watch::Receiver<Metrics>) {
+    loop {
+        let standing = candidacy(&metrics.borrow_and_update());
+        core.runtime_config().elect(standing.is_none());
+        if standing.is_some() {
+            let won_or_lost = until_another(&mut metrics, standing);
+            match tokio::time::timeout(pause(), won_or_lost).await {
+                Ok(Ok(())) => continue,
+                Ok(Err(_)) => return,
+                Err(_) => core.runtime_config().elect(true),
+            }
+        }
+        if until_another(&mut metrics, standing).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until this node stands no more, or with another vote.
+async fn until_another(
+    metrics: &mut watch::Receiver<Metrics>,
+    standing: Option<RaftVote>,
+) -> Result<(), watch::error::RecvError> {
+    metrics.wait_for(|metrics| candidacy(metrics) != standing).await.map(drop)
+}
+
+/// The vote that this node gave itself, while it stands.
+fn candidacy(metrics: &Metrics) -> Option<RaftVote> {
+    (metrics.state == ServerState::Candidate).then_some(metrics.vote)
+}
+
+fn pause() -> Duration {
+    let draw = Config {
+        election_timeout_min: LOOKS_MIN * LOOK_MS,
+        election_timeout_max: LOOKS_MAX * LOOK_MS,
+        ..Config::default()
+    };
+    Duration::from_millis(draw.new_rand_election_timeout::<TokioRuntime>())
+}
