@@ -99,6 +99,20 @@ impl Admin {
         }
     }
 
+    /// Several topics with their partitions, leaders and replicas: one result for each, in order. Never creates one.
+    ///
+    /// # Errors
+    /// Those of the call as a whole; those of single topics are in the list.
+    pub async fn describe_topics(
+        &self,
+        topics: Vec<Arc<str>>,
+    ) -> Result<Vec<Result<TopicDescription, ClientError>>, ClientError> {
+        match self.call(AdminCall::DescribeTopics(topics)).await? {
+            AdminAnswer::Described(described) => Ok(described),
+            _ => Err(ClientError::Closed),
+        }
+    }
+
     /// All settings of a topic or a broker, by name, with their values and where those come from.
     ///
     /// # Errors
