@@ -1,3 +1,28 @@
-//! The binary `highwater`.
+//! The binary `highwater`: one command a file under `command/`. This file reads the command line, runs the command
+//! and turns its end into two lines and an exit code.
 
-fn main() {}
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod arguments;
+mod calendar;
+mod command;
+mod data_dir;
+mod failure;
+mod lines;
+mod nearest;
+mod output;
+mod position;
+mod record_json;
+mod session;
+mod topic_names;
+
+fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    match command::run(arguments) {
+        Ok(code) => code,
+        Err(failure) => failure.report(&mut io::stderr()),
+    }
+}

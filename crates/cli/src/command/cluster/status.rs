@@ -1,0 +1,218 @@
+//! `highwater cluster status`: which nodes are there, what they lead, and what is wrong.
+
+use clap::Args;
+use highwater_client::{Admin, ClientError, ClusterDescription, QuorumDescription, TopicDescription};
+use serde::Serialize;
+
+use crate::arguments::Connection;
+use crate::failure::Outcome;
+use crate::output::table::Table;
+use crate::output::{self, Format, Paint, Report, number};
+use crate::session::{Session, block_on};
+
+/// Show the nodes, what they lead, and what is wrong
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    cluster_id: Option<String>,
+    /// The node that leads the metadata quorum; -1 if none does.
+    controller: i32,
+    nodes: Vec<Node>,
+    topics: usize,
+    partitions: usize,
+    partitions_without_leader: usize,
+    partitions_under_replicated: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Node {
+    id: i32,
+    address: String,
+    rack: Option<String>,
+    /// Whether it votes in the metadata quorum; null if the brokers do not say.
+    voter: Option<bool>,
+    /// How many partitions it leads.
+    leads: usize,
+    /// How many partition replicas it has.
+    replicas: usize,
+}
+
+impl Report for Shown {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = self.table().render(paint);
+        text.push_str(&format!(
+            "\n{}, {}; controller is {}\n",
+            number::counted(self.topics as u64, "topic"),
+            number::counted(self.partitions as u64, "partition"),
+            if self.controller < 0 { "none".to_owned() } else { format!("node {}", self.controller) }
+        ));
+        for (count, what) in [
+            (self.partitions_without_leader, "without a leader: neither read nor written"),
+            (self.partitions_under_replicated, "with replicas out of sync"),
+        ] {
+            if count > 0 {
+                let line = format!("{} {what}", number::counted(count as u64, "partition"));
+                text.push_str(&format!("{}\n", paint.alarm(&line)));
+            }
+        }
+        text
+    }
+}
+
+impl Shown {
+    fn table(&self) -> Table {
+        let columns = Table::new().number("node").text("address").text("rack").text("role");
+        let mut table = columns.number("leads").number("replicas");
+        for node in &self.nodes {
+            table.row([
+                node.id.to_string(),
+                node.address.clone(),
+                node.rack.clone().unwrap_or_else(|| "-".to_owned()),
+                self.role(node).to_owned(),
+                number::count(node.leads as u64),
+                number::count(node.replicas as u64),
+            ]);
+        }
+        table
+    }
+
+    fn role(&self, node: &Node) -> &'static str {
+        match node.voter {
+            _ if node.id == self.controller => "controller",
+            Some(true) => "voter",
+            Some(false) => "observer",
+            None => "-",
+        }
+    }
+}
+
+impl Status {
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        let shown = block_on(self.look())?;
+        output::show(&shown, format)
+    }
+
+    async fn look(&self) -> Outcome<Shown> {
+        let session = Session::open(&self.connection).await?;
+        let admin = session.admin();
+        let found = async {
+            let cluster = admin.describe_cluster().await?;
+            let quorum = quorum(&admin).await?;
+            Ok((cluster, quorum, topics(&admin).await?))
+        };
+        let (cluster, quorum, topics) = found.await.map_err(|error: ClientError| session.failure(&error))?;
+        Ok(summed_up(&cluster, quorum.as_ref(), &topics))
+    }
+}
+
+/// None where the brokers have no metadata quorum to show.
+async fn quorum(admin: &Admin) -> Result<Option<QuorumDescription>, ClientError> {
+    match admin.describe_quorum().await {
+        Ok(quorum) => Ok(Some(quorum)),
+        Err(ClientError::Unsupported { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn topics(admin: &Admin) -> Result<Vec<TopicDescription>, ClientError> {
+    let listed = admin.list_topics().await?;
+    let names = listed.into_iter().map(|topic| topic.name).collect();
+    let described = admin.describe_topics(names).await?;
+    // A topic that was deleted meanwhile is no topic.
+    Ok(described.into_iter().flatten().collect())
+}
+
+fn summed_up(
+    cluster: &ClusterDescription,
+    quorum: Option<&QuorumDescription>,
+    topics: &[TopicDescription],
+) -> Shown {
+    let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
+    let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
+    let node = |broker: &highwater_client::BrokerDescription| Node {
+        id: broker.id,
+        address: format!("{}:{}", broker.host, broker.port),
+        rack: broker.rack.as_deref().map(str::to_owned),
+        voter: votes(broker.id),
+        leads: partitions.iter().filter(|partition| partition.leader == Some(broker.id)).count(),
+        replicas: partitions.iter().filter(|partition| partition.replicas.contains(&broker.id)).count(),
+    };
+    let mut nodes: Vec<Node> = cluster.brokers.iter().map(node).collect();
+    nodes.sort_by_key(|node| node.id);
+    let controller = quorum.map_or(cluster.controller, |quorum| quorum.leader);
+    Shown {
+        cluster_id: cluster.cluster_id.as_deref().map(str::to_owned),
+        controller: controller.unwrap_or(-1),
+        nodes,
+        topics: topics.len(),
+        partitions: partitions.len(),
+        partitions_without_leader: partitions.iter().filter(|partition| partition.leader.is_none()).count(),
+        partitions_under_replicated: partitions
+            .iter()
+            .filter(|partition| partition.in_sync.len() < partition.replicas.len())
+            .count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_client::{BrokerDescription, PartitionDescription, QuorumReplica, TopicId};
+
+    use super::*;
+
+    fn shown() -> Shown {
+        let broker = |id: i32| BrokerDescription {
+            id,
+            host: "127.0.0.1".into(),
+            port: 9082 + 10 * u16::try_from(id).unwrap(),
+            rack: (id == 2).then(|| "b".into()),
+        };
+        let cluster = ClusterDescription {
+            cluster_id: Some("c".into()),
+            controller: Some(1),
+            brokers: vec![broker(2), broker(1)],
+        };
+        let voter = |id| QuorumReplica {
+            id,
+            log_end_offset: 9,
+            last_fetch_timestamp: -1,
+            last_caught_up_timestamp: -1,
+        };
+        let quorum = QuorumDescription {
+            leader: Some(2),
+            leader_epoch: 3,
+            high_watermark: 9,
+            voters: vec![voter(2)],
+            observers: vec![voter(1)],
+        };
+        let partition = |partition, leader, in_sync: &[i32]| PartitionDescription {
+            partition,
+            leader,
+            replicas: vec![1, 2],
+            in_sync: in_sync.to_vec(),
+            ..PartitionDescription::default()
+        };
+        let topic = TopicDescription {
+            name: "orders".into(),
+            id: TopicId::default(),
+            is_internal: false,
+            partitions: vec![partition(0, Some(1), &[1, 2]), partition(1, None, &[2])],
+        };
+        summed_up(&cluster, Some(&quorum), &[topic])
+    }
+
+    #[test]
+    fn a_status_names_what_is_wrong() {
+        insta::assert_snapshot!(shown().text(Paint::OFF));
+    }
+
+    #[test]
+    fn a_status_for_programs() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&shown()).unwrap());
+    }
+}

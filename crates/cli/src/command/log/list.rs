@@ -1,0 +1,98 @@
+//! `highwater log list`: the partitions of a data directory.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use log_core::{LeaderEpoch, Offset};
+use serde::Serialize;
+
+use crate::data_dir::walk::{Step, Walk};
+use crate::data_dir::{Choice, DataDir, Partition, Segment};
+use crate::failure::{Failure, Outcome};
+use crate::output::table::Table;
+use crate::output::{self, Format, Paint, Report, number};
+use crate::topic_names;
+
+/// Show the partitions, their segments and sizes
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// The data directory of a node
+    data_dir: PathBuf,
+
+    #[command(flatten)]
+    choice: Choice,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Partitions(Vec<Line>);
+
+#[derive(Debug, Serialize)]
+struct Line {
+    topic: String,
+    topic_id: String,
+    partition: i32,
+    segments: usize,
+    /// The first offset of the first segment.
+    start: i64,
+    /// The offset after the last good batch.
+    end: i64,
+    leader_epoch: Option<i32>,
+    bytes: u64,
+}
+
+impl Report for Partitions {
+    fn text(&self, paint: Paint) -> String {
+        if self.0.is_empty() {
+            return "no partitions\n".to_owned();
+        }
+        let columns = Table::new().text("topic").number("partition").number("segments").number("start");
+        let mut table = columns.number("end").number("epoch").number("size");
+        for line in &self.0 {
+            table.row([
+                line.topic.clone(),
+                line.partition.to_string(),
+                number::count(line.segments as u64),
+                number::offset(line.start),
+                number::offset(line.end),
+                line.leader_epoch.map_or_else(|| "-".to_owned(), |epoch| epoch.to_string()),
+                number::bytes(line.bytes),
+            ]);
+        }
+        table.render(paint)
+    }
+}
+
+impl List {
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        super::say_if_in_use(&self.data_dir);
+        let names = topic_names::read(&self.data_dir)?;
+        let directory = DataDir::open(&self.data_dir, &names, &self.choice)?;
+        let lines = directory.partitions.iter().map(line).collect::<Outcome<Vec<Line>>>()?;
+        output::show(&Partitions(lines), format)
+    }
+}
+
+fn line(partition: &Partition) -> Outcome<Line> {
+    let first = partition.segments.first().map_or(Offset::ZERO, |segment| segment.base_offset);
+    let (end, epoch) = partition.segments.last().map_or(Ok((first, None)), end_of)?;
+    Ok(Line {
+        topic: partition.topic.clone(),
+        topic_id: partition.topic_id.to_string(),
+        partition: partition.partition.0,
+        segments: partition.segments.len(),
+        start: first.0,
+        end: end.0,
+        leader_epoch: epoch.map(|epoch| epoch.0),
+        bytes: partition.segments.iter().map(|segment| segment.bytes).sum(),
+    })
+}
+
+fn end_of(segment: &Segment) -> Outcome<(Offset, Option<LeaderEpoch>)> {
+    let read = || {
+        let mut walk = Walk::new(segment, LeaderEpoch::NONE)?;
+        while let Step::Batch(..) = walk.step()? {}
+        Ok((walk.offset(), Some(walk.epoch()).filter(|epoch| *epoch != LeaderEpoch::NONE)))
+    };
+    read().map_err(|error| Failure::file(&segment.path, &error))
+}

@@ -1,0 +1,60 @@
+//! `highwater topic delete`.
+
+use clap::Args;
+use highwater_client::ErrorCode;
+use serde::Serialize;
+
+use crate::arguments::Connection;
+use crate::failure::Outcome;
+use crate::output::{self, Format, Paint, Report};
+use crate::session::{Session, block_on};
+
+/// Delete topics and all their records
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The topics
+    #[arg(required = true, value_name = "TOPIC")]
+    topics: Vec<String>,
+
+    /// Be content if a topic is not there
+    #[arg(long)]
+    if_exists: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Serialize)]
+struct Deleted {
+    deleted: Vec<String>,
+}
+
+impl Report for Deleted {
+    fn text(&self, _: Paint) -> String {
+        match self.deleted.is_empty() {
+            true => "nothing to delete\n".to_owned(),
+            false => format!("deleted {}\n", self.deleted.join(", ")),
+        }
+    }
+}
+
+impl Delete {
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        let deleted = block_on(self.delete())?;
+        output::show(&deleted, format)
+    }
+
+    async fn delete(&self) -> Outcome<Deleted> {
+        let session = Session::open(&self.connection).await?;
+        let mut deleted = Vec::new();
+        for topic in &self.topics {
+            match session.admin().delete_topic(topic.as_str()).await {
+                Ok(()) => deleted.push(topic.clone()),
+                Err(error)
+                    if self.if_exists && error.broker_code() == Some(ErrorCode::UnknownTopicOrPartition) => {}
+                Err(error) => return Err(session.topic_failure(topic, &error).await),
+            }
+        }
+        Ok(Deleted { deleted })
+    }
+}

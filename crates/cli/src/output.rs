@@ -1,0 +1,83 @@
+//! What commands show: a report is text for people or JSON for programs, and goes to the standard output in one
+//! piece. Colours and progress appear only where a person looks.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::failure::Outcome;
+
+pub(crate) mod latency;
+pub(crate) mod number;
+pub(crate) mod progress;
+pub(crate) mod table;
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON value for programs
+    Json,
+}
+
+/// Something that a command found out.
+pub(crate) trait Report: Serialize {
+    /// The text for people, with a line feed at its end.
+    fn text(&self, paint: Paint) -> String;
+}
+
+/// Writes a report to the standard output.
+pub(crate) fn show(report: &impl Report, format: Format) -> Outcome {
+    let text = match format {
+        Format::Table => report.text(Paint::for_stdout()),
+        Format::Json => json(report)?,
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The JSON form of a report, with a line feed at its end.
+fn json(report: &impl Serialize) -> Outcome<String> {
+    let mut text = serde_json::to_string_pretty(report).map_err(io::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Whether text carries colours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint(bool);
+
+impl Paint {
+    /// No colours: for pipes, files and tests.
+    #[cfg(test)]
+    pub(crate) const OFF: Self = Self(false);
+
+    /// Colours if the standard output is a terminal and `NO_COLOR` is not set.
+    pub(crate) fn for_stdout() -> Self {
+        Self(io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
+    }
+
+    /// Less bright: headings and what is only context.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// Red: what needs somebody's attention.
+    pub(crate) fn alarm(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// Says something to the person beside the output: what was decided, what is waited for. A pipe never sees it.
+pub(crate) fn say(text: &str) {
+    // If nobody reads it any more, nobody misses it.
+    let _ = writeln!(io::stderr(), "{text}");
+}

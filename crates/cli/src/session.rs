@@ -1,0 +1,181 @@
+//! A connection to a cluster for one command, and what its errors mean to the person who typed the command.
+
+use std::future::Future;
+
+use highwater_client::{Admin, CallerProblem, Client, ClientError, ErrorCode, NetworkCause};
+
+use crate::arguments::Connection;
+use crate::failure::{Code, Failure, Outcome};
+use crate::nearest::nearest;
+
+/// A connected client.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    bootstrap: String,
+}
+
+impl Session {
+    pub(crate) async fn open(connection: &Connection) -> Outcome<Self> {
+        let mut builder = Client::builder(connection.bootstrap.clone())
+            .client_id("highwater-cli")
+            .call_timeout(connection.timeout)
+            .request_timeout(connection.timeout);
+        if let Some(ca) = &connection.ca {
+            builder = builder.ca_file(ca);
+        }
+        let client = builder.connect().await.map_err(|error| unreached(&connection.bootstrap, &error))?;
+        Ok(Self { client, bootstrap: connection.bootstrap.clone() })
+    }
+
+    pub(crate) fn admin(&self) -> Admin {
+        self.client.admin()
+    }
+
+    /// What an error of the client means for the command.
+    pub(crate) fn failure(&self, error: &ClientError) -> Failure {
+        if matches!(error, ClientError::Network(_)) {
+            return unreached(&self.bootstrap, error);
+        }
+        explained(error)
+    }
+
+    /// The same for an error that is about a topic: one that does not exist is answered with the one that was meant.
+    pub(crate) async fn topic_failure(&self, topic: &str, error: &ClientError) -> Failure {
+        if error.broker_code() != Some(ErrorCode::UnknownTopicOrPartition) || error.partition().is_some() {
+            return self.failure(error);
+        }
+        let topics = self.admin().list_topics().await.unwrap_or_default();
+        missing_topic(topic, topics.iter().filter(|listed| !listed.is_internal).map(|listed| &*listed.name))
+    }
+}
+
+const NAME_CA: &str =
+    "--ca names the authority of the brokers' certificates: ca.pem in a node's data directory";
+
+/// Runs a command that waits for a cluster.
+pub(crate) fn block_on<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    // One thread for the client's task, one for the command's own work.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::new(Code::Failed, format!("no thread can be started: {error}")))?;
+    runtime.block_on(work)
+}
+
+fn missing_topic<'a>(topic: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
+    let create = format!("highwater topic create {topic}");
+    let next = nearest(topic, known.clone()).map_or_else(
+        || {
+            if known.clone().next().is_none() {
+                create.clone()
+            } else {
+                format!("highwater topic list shows all; {create}")
+            }
+        },
+        |meant| format!("there is {meant}; or create it: {create}"),
+    );
+    Failure::new(Code::NotFound, format!("topic {topic} does not exist")).or(next)
+}
+
+fn unreached(bootstrap: &str, error: &ClientError) -> Failure {
+    if let ClientError::Caller { .. } = error {
+        return explained(error);
+    }
+    let next = if is_about_certificates(error) {
+        NAME_CA.to_owned()
+    } else {
+        "is a broker running there? --bootstrap names another address, highwater serve starts a broker"
+            .to_owned()
+    };
+    Failure::new(Code::Unreachable, format!("no broker at {bootstrap}: {error}")).or(next)
+}
+
+fn is_about_certificates(error: &ClientError) -> bool {
+    match error {
+        ClientError::Network(network) => matches!(network.cause, NetworkCause::Tls(_)),
+        ClientError::TimedOut { cause: Some(cause), .. } => is_about_certificates(cause),
+        _ => false,
+    }
+}
+
+fn explained(error: &ClientError) -> Failure {
+    let failure = Failure::new(code_of(error), error.to_string());
+    match next_step(error) {
+        Some(next) => failure.or(next),
+        None => failure,
+    }
+}
+
+const fn code_of(error: &ClientError) -> Code {
+    match error {
+        ClientError::Caller { .. } => Code::Usage,
+        ClientError::Broker { code: ErrorCode::UnknownTopicOrPartition, .. } => Code::NotFound,
+        ClientError::Network(_) | ClientError::TimedOut { .. } => Code::Unreachable,
+        ClientError::UnknownOutcome { .. } => Code::Unknown,
+        ClientError::Damaged { .. } => Code::Damaged,
+        _ => Code::Failed,
+    }
+}
+
+fn next_step(error: &ClientError) -> Option<&'static str> {
+    match error {
+        ClientError::UnknownOutcome { .. } => {
+            return Some("the record may be stored or not; look before sending it again");
+        }
+        ClientError::Caller { problem: CallerProblem::Option { option: "ca_file", .. }, .. } => {
+            return Some(NAME_CA);
+        }
+        _ => {}
+    }
+    Some(match error.broker_code()? {
+        ErrorCode::TopicAlreadyExists => {
+            "highwater topic describe shows it; --if-not-exists accepts it as it is"
+        }
+        ErrorCode::InvalidReplicationFactor => "highwater cluster status shows how many brokers are there",
+        ErrorCode::NotEnoughReplicas | ErrorCode::NotEnoughReplicasAfterAppend => {
+            "too few replicas are in sync: highwater cluster status shows who is missing"
+        }
+        ErrorCode::OffsetOutOfRange => "highwater topic describe shows the first and last offsets",
+        ErrorCode::MessageTooLarge => "max.message.bytes of the topic is the limit",
+        ErrorCode::InvalidConfig => "highwater topic describe shows the settings of a topic",
+        ErrorCode::KafkaStorageError => "the broker's log and its disk tell why",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(topic: &str, known: &[&str], expected: &str) {
+        assert_eq!(missing_topic(topic, known.iter().copied()).to_string(), expected);
+    }
+
+    #[test]
+    fn a_missing_topic_is_answered_with_the_nearest_one() {
+        check(
+            "ordes",
+            &["orders", "refunds"],
+            "error: topic ordes does not exist\n  there is orders; or create it: highwater topic create ordes",
+        );
+        check(
+            "shipments",
+            &["orders"],
+            "error: topic shipments does not exist\n  highwater topic list shows all; highwater topic create shipments",
+        );
+        check("orders", &[], "error: topic orders does not exist\n  highwater topic create orders");
+    }
+
+    #[test]
+    fn nobody_there_is_code_4_and_says_where() {
+        let connection = Connection {
+            bootstrap: "127.0.0.1:1".into(),
+            ca: None,
+            timeout: std::time::Duration::from_millis(200),
+        };
+        let failure = block_on(Session::open(&connection)).unwrap_err();
+        let text = failure.to_string();
+        assert!(text.starts_with("error: no broker at 127.0.0.1:1: "), "{text}");
+        assert_eq!(failure.code(), Code::Unreachable);
+    }
+}
