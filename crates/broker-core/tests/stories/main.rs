@@ -2,5 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop at what it did not expect")]
 
+mod administration;
+mod bad_input;
+mod groups;
 mod produce_and_fetch;
+mod replication;
 mod support;

@@ -1,0 +1,337 @@
+//! Groups: found, joined, assigned; positions that survive.
+
+use std::time::Duration;
+
+use kafka_wire::ErrorCode;
+use kafka_wire::messages::delete_groups::*;
+use kafka_wire::messages::describe_groups::*;
+use kafka_wire::messages::find_coordinator::*;
+use kafka_wire::messages::heartbeat::*;
+use kafka_wire::messages::join_group::*;
+use kafka_wire::messages::leave_group::*;
+use kafka_wire::messages::list_groups::*;
+use kafka_wire::messages::offset_commit::*;
+use kafka_wire::messages::offset_fetch::*;
+use kafka_wire::messages::sync_group::*;
+
+use crate::support::Cluster;
+use crate::support::client::parse;
+
+const GROUP: &str = "g";
+
+fn find(cluster: &mut Cluster) -> i32 {
+    let request = FindCoordinatorRequest { key: GROUP.into(), ..FindCoordinatorRequest::default() };
+    let frame = cluster.ask(1, 2, &request);
+    let response: FindCoordinatorResponse<'_> = parse(&frame, 2);
+    assert_eq!(response.error_code, ErrorCode::None);
+    response.node_id
+}
+
+struct Member {
+    id: String,
+    generation: i32,
+}
+
+fn join_request<'a>(member_id: &'a str) -> JoinGroupRequest<'a> {
+    JoinGroupRequest {
+        group_id: GROUP.into(),
+        session_timeout_ms: 10_000,
+        rebalance_timeout_ms: 60_000,
+        member_id: member_id.into(),
+        protocol_type: "consumer".into(),
+        protocols: vec![JoinGroupRequestProtocol { name: "range".into(), metadata: b"sub"[..].into() }],
+        ..JoinGroupRequest::default()
+    }
+}
+
+/// One member that joined and has its assignment, as a client of today does it.
+fn join(cluster: &mut Cluster, coordinator: i32) -> Member {
+    let frame = cluster.ask(coordinator, 9, &join_request(""));
+    let first: JoinGroupResponse<'_> = parse(&frame, 9);
+    assert_eq!(first.error_code, ErrorCode::MemberIdRequired);
+    let id = first.member_id.to_string();
+    let frame = cluster.ask(coordinator, 9, &join_request(&id));
+    let joined: JoinGroupResponse<'_> = parse(&frame, 9);
+    assert_eq!((joined.error_code, &*joined.leader), (ErrorCode::None, &*id));
+    assert_eq!(joined.members.len(), 1);
+    let generation = joined.generation_id;
+    let request = SyncGroupRequest {
+        group_id: GROUP.into(),
+        generation_id: generation,
+        member_id: id.as_str().into(),
+        assignments: vec![SyncGroupRequestAssignment {
+            member_id: id.as_str().into(),
+            assignment: b"all"[..].into(),
+        }],
+        ..SyncGroupRequest::default()
+    };
+    let frame = cluster.ask(coordinator, 4, &request);
+    let synced: SyncGroupResponse<'_> = parse(&frame, 4);
+    assert_eq!((synced.error_code, &*synced.assignment), (ErrorCode::None, &b"all"[..]));
+    Member { id, generation }
+}
+
+fn heartbeat(cluster: &mut Cluster, coordinator: i32, member: &Member) -> ErrorCode {
+    let request = HeartbeatRequest {
+        group_id: GROUP.into(),
+        generation_id: member.generation,
+        member_id: member.id.as_str().into(),
+        group_instance_id: None,
+    };
+    let frame = cluster.ask(coordinator, 4, &request);
+    parse::<HeartbeatResponse>(&frame, 4).error_code
+}
+
+fn commit(
+    cluster: &mut Cluster,
+    coordinator: i32,
+    member: Option<&Member>,
+    topic: &str,
+    offset: i64,
+) -> ErrorCode {
+    let partitions = vec![OffsetCommitRequestPartition {
+        partition_index: 0,
+        committed_offset: offset,
+        committed_leader_epoch: 3,
+        committed_metadata: Some("note".into()),
+    }];
+    let request = OffsetCommitRequest {
+        group_id: GROUP.into(),
+        generation_id_or_member_epoch: member.map_or(-1, |member| member.generation),
+        member_id: member.map_or("", |member| &member.id).into(),
+        topics: vec![OffsetCommitRequestTopic { name: topic.into(), partitions, ..Default::default() }],
+        ..OffsetCommitRequest::default()
+    };
+    let frame = cluster.ask(coordinator, 8, &request);
+    parse::<OffsetCommitResponse<'_>>(&frame, 8).topics[0].partitions[0].error_code
+}
+
+fn committed(cluster: &mut Cluster, coordinator: i32) -> (ErrorCode, i64) {
+    let topics = Some(vec![OffsetFetchRequestTopic { name: "t".into(), partition_indexes: vec![0] }]);
+    let request = OffsetFetchRequest { group_id: GROUP.into(), topics, ..OffsetFetchRequest::default() };
+    let frame = cluster.ask(coordinator, 7, &request);
+    let response: OffsetFetchResponse<'_> = parse(&frame, 7);
+    let partition = &response.topics[0].partitions[0];
+    (response.error_code, partition.committed_offset)
+}
+
+#[test]
+fn the_coordinator_is_found_and_its_topic_made_on_first_use() {
+    let mut cluster = Cluster::new(3);
+    let coordinator = find(&mut cluster);
+    let topic = cluster.image.topic_by_name("__consumer_offsets").unwrap();
+    assert_eq!(topic.partition_count(), 8);
+    assert_eq!((topic.settings.retention_ms, topic.settings.retention_bytes), (None, None));
+    let request = FindCoordinatorRequest {
+        coordinator_keys: vec![GROUP.into(), "other".into()],
+        ..FindCoordinatorRequest::default()
+    };
+    let frame = cluster.ask(2, 6, &request);
+    let response: FindCoordinatorResponse<'_> = parse(&frame, 6);
+    assert_eq!(response.coordinators.len(), 2);
+    assert_eq!(response.coordinators[0].node_id, coordinator, "every broker says the same");
+    let request = FindCoordinatorRequest { key: "tx".into(), key_type: 1, ..Default::default() };
+    let frame = cluster.ask(1, 2, &request);
+    let error = parse::<FindCoordinatorResponse<'_>>(&frame, 2).error_code;
+    assert_eq!(error, ErrorCode::TransactionalIdAuthorizationFailed);
+}
+
+#[test]
+fn a_single_member_joins_syncs_lives_commits_and_leaves() {
+    for shards in [1, 3] {
+        let mut cluster = Cluster::with(3, shards, &[]);
+        cluster.create_topic("t", 1, 3, &[]);
+        let coordinator = find(&mut cluster);
+        let member = join(&mut cluster, coordinator);
+        cluster.pass(Duration::from_secs(8));
+        assert_eq!(heartbeat(&mut cluster, coordinator, &member), ErrorCode::None);
+        assert_eq!(commit(&mut cluster, coordinator, Some(&member), "t", 7), ErrorCode::None);
+        assert_eq!(committed(&mut cluster, coordinator), (ErrorCode::None, 7));
+        assert_eq!(commit(&mut cluster, coordinator, None, "t", 9), ErrorCode::UnknownMemberId);
+        let unknown = commit(&mut cluster, coordinator, Some(&member), "none", 1);
+        assert_eq!(unknown, ErrorCode::UnknownTopicOrPartition);
+        let members = vec![MemberIdentity { member_id: member.id.as_str().into(), ..Default::default() }];
+        let request = LeaveGroupRequest { group_id: GROUP.into(), members, ..LeaveGroupRequest::default() };
+        let frame = cluster.ask(coordinator, 5, &request);
+        let left: LeaveGroupResponse<'_> = parse(&frame, 5);
+        assert_eq!((left.error_code, left.members[0].error_code), (ErrorCode::None, ErrorCode::None));
+        assert_eq!(heartbeat(&mut cluster, coordinator, &member), ErrorCode::UnknownMemberId);
+        assert_eq!(commit(&mut cluster, coordinator, None, "t", 9), ErrorCode::None);
+        assert_eq!(committed(&mut cluster, coordinator), (ErrorCode::None, 9));
+    }
+}
+
+#[test]
+fn positions_and_members_survive_the_coordinators_death() {
+    let mut cluster = Cluster::new(3);
+    cluster.create_topic("t", 1, 3, &[]);
+    let coordinator = find(&mut cluster);
+    let member = join(&mut cluster, coordinator);
+    assert_eq!(commit(&mut cluster, coordinator, Some(&member), "t", 7), ErrorCode::None);
+    cluster.kill(coordinator);
+    cluster.fence(coordinator);
+    cluster.pass(Duration::from_secs(1));
+    let asked = if coordinator == 1 { 2 } else { 1 };
+    let request = FindCoordinatorRequest { key: GROUP.into(), ..FindCoordinatorRequest::default() };
+    let frame = cluster.ask(asked, 2, &request);
+    let next = parse::<FindCoordinatorResponse<'_>>(&frame, 2).node_id;
+    assert_ne!(next, coordinator);
+    assert_eq!(committed(&mut cluster, next), (ErrorCode::None, 7));
+    assert_eq!(heartbeat(&mut cluster, next, &member), ErrorCode::None, "it need not join again");
+    assert_eq!(commit(&mut cluster, next, Some(&member), "t", 8), ErrorCode::None);
+}
+
+#[test]
+fn positions_survive_the_kill_of_all_brokers() {
+    let mut cluster = Cluster::new(3);
+    cluster.create_topic("t", 1, 3, &[]);
+    let coordinator = find(&mut cluster);
+    for offset in 0..50 {
+        assert_eq!(commit(&mut cluster, coordinator, None, "t", offset), ErrorCode::None);
+    }
+    for broker in [1, 2, 3] {
+        cluster.kill(broker);
+    }
+    for broker in [1, 2, 3] {
+        cluster.restart(broker);
+    }
+    cluster.pass(Duration::from_secs(2));
+    let coordinator = find(&mut cluster);
+    assert_eq!(committed(&mut cluster, coordinator), (ErrorCode::None, 49));
+}
+
+#[test]
+fn another_broker_is_not_the_coordinator() {
+    let mut cluster = Cluster::new(3);
+    cluster.create_topic("t", 1, 3, &[]);
+    let coordinator = find(&mut cluster);
+    let other = if coordinator == 1 { 2 } else { 1 };
+    assert_eq!(committed(&mut cluster, other).0, ErrorCode::NotCoordinator);
+    assert_eq!(commit(&mut cluster, other, None, "t", 1), ErrorCode::NotCoordinator);
+    let frame = cluster.ask(other, 9, &join_request(""));
+    assert_eq!(parse::<JoinGroupResponse<'_>>(&frame, 9).error_code, ErrorCode::NotCoordinator);
+}
+
+#[test]
+fn every_version_of_offset_fetch_answers() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    let id = kafka_wire::Uuid(cluster.image.topic_by_name("t").unwrap().id.0);
+    find(&mut cluster);
+    commit(&mut cluster, 1, None, "t", 5);
+    for version in 1..=7 {
+        let topics = Some(vec![OffsetFetchRequestTopic { name: "t".into(), partition_indexes: vec![0, 9] }]);
+        let request = OffsetFetchRequest { group_id: GROUP.into(), topics, ..Default::default() };
+        let frame = cluster.ask(1, version, &request);
+        let response: OffsetFetchResponse<'_> = parse(&frame, version);
+        let offsets: Vec<i64> =
+            response.topics[0].partitions.iter().map(|partition| partition.committed_offset).collect();
+        assert_eq!(offsets, [5, -1], "version {version}");
+        if version >= 2 {
+            let request = OffsetFetchRequest { group_id: GROUP.into(), ..Default::default() };
+            let frame = cluster.ask(1, version, &request);
+            assert_eq!(parse::<OffsetFetchResponse<'_>>(&frame, version).topics.len(), 1, "null is all");
+        }
+    }
+    for version in 8..=10 {
+        let topic = OffsetFetchRequestTopics { name: "t".into(), topic_id: id, partition_indexes: vec![0] };
+        let groups = vec![OffsetFetchRequestGroup {
+            group_id: GROUP.into(),
+            topics: Some(vec![topic]),
+            ..OffsetFetchRequestGroup::default()
+        }];
+        let frame = cluster.ask(1, version, &OffsetFetchRequest { groups, ..Default::default() });
+        let response: OffsetFetchResponse<'_> = parse(&frame, version);
+        let partition = &response.groups[0].topics[0].partitions[0];
+        assert_eq!((partition.committed_offset, partition.committed_leader_epoch), (5, 3));
+        assert_eq!(partition.metadata.as_deref(), Some("note"));
+    }
+}
+
+#[test]
+fn groups_are_listed_described_and_deleted() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    find(&mut cluster);
+    let member = join(&mut cluster, 1);
+    let list = |cluster: &mut Cluster, state: Option<&'static str>| {
+        let states_filter = state.into_iter().map(Into::into).collect();
+        let frame = cluster.ask(1, 5, &ListGroupsRequest { states_filter, types_filter: Vec::new() });
+        let response: ListGroupsResponse<'_> = parse(&frame, 5);
+        let group = |group: &ListedGroup<'_>| (group.group_id.to_string(), group.group_state.to_string());
+        response.groups.iter().map(group).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&mut cluster, None), [("g".to_owned(), "Stable".to_owned())]);
+    assert_eq!(list(&mut cluster, Some("Empty")), []);
+    let describe = |cluster: &mut Cluster, version, group: &'static str| {
+        let groups = vec![group.into()];
+        let request = DescribeGroupsRequest { groups, include_authorized_operations: false };
+        let frame = cluster.ask(1, version, &request);
+        let response: DescribeGroupsResponse<'_> = parse(&frame, version);
+        let group = &response.groups[0];
+        (group.error_code, group.group_state.to_string(), group.members.len())
+    };
+    assert_eq!(describe(&mut cluster, 5, GROUP), (ErrorCode::None, "Stable".to_owned(), 1));
+    assert_eq!(describe(&mut cluster, 5, "none"), (ErrorCode::None, "Dead".to_owned(), 0));
+    assert_eq!(describe(&mut cluster, 6, "none").0, ErrorCode::GroupIdNotFound);
+    let delete = |cluster: &mut Cluster, group: &'static str| {
+        let frame = cluster.ask(1, 2, &DeleteGroupsRequest { groups_names: vec![group.into()] });
+        parse::<DeleteGroupsResponse<'_>>(&frame, 2).results[0].error_code
+    };
+    assert_eq!(delete(&mut cluster, GROUP), ErrorCode::NonEmptyGroup);
+    assert_eq!(delete(&mut cluster, "none"), ErrorCode::GroupIdNotFound);
+    cluster.pass(Duration::from_secs(11));
+    assert_eq!(heartbeat(&mut cluster, 1, &member), ErrorCode::UnknownMemberId);
+    cluster.pass(Duration::from_secs(61));
+    assert_eq!(commit(&mut cluster, 1, None, "t", 5), ErrorCode::None);
+    assert_eq!(delete(&mut cluster, GROUP), ErrorCode::None);
+    assert_eq!(committed(&mut cluster, 1), (ErrorCode::None, -1));
+}
+
+#[test]
+fn positions_in_a_deleted_topic_are_gone() {
+    let mut cluster = Cluster::new(1);
+    let topic = cluster.create_topic("t", 1, 1, &[]);
+    find(&mut cluster);
+    commit(&mut cluster, 1, None, "t", 5);
+    cluster.delete_topic(topic);
+    assert_eq!(committed(&mut cluster, 1), (ErrorCode::None, -1));
+}
+
+#[test]
+fn commits_below_min_isr_are_refused_and_nothing_is_stored() {
+    let mut cluster = Cluster::new(3);
+    cluster.create_topic("t", 1, 3, &[]);
+    let coordinator = find(&mut cluster);
+    for broker in (1..=3).filter(|broker| *broker != coordinator) {
+        cluster.kill(broker);
+        cluster.fence(broker);
+    }
+    cluster.pass(Duration::from_secs(12));
+    let refused = commit(&mut cluster, coordinator, None, "t", 5);
+    assert_eq!(refused, ErrorCode::CoordinatorNotAvailable);
+    assert_eq!(committed(&mut cluster, coordinator), (ErrorCode::None, -1));
+}
+
+#[test]
+fn a_pipelined_look_sees_the_commit_before_it() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    find(&mut cluster);
+    let connection = cluster.open(1);
+    let partitions =
+        vec![OffsetCommitRequestPartition { partition_index: 0, committed_offset: 4, ..Default::default() }];
+    let commit = OffsetCommitRequest {
+        group_id: GROUP.into(),
+        generation_id_or_member_epoch: -1,
+        topics: vec![OffsetCommitRequestTopic { name: "t".into(), partitions, ..Default::default() }],
+        ..OffsetCommitRequest::default()
+    };
+    cluster.send(1, connection, 8, &commit);
+    cluster.send(1, connection, 7, &OffsetFetchRequest { group_id: GROUP.into(), ..Default::default() });
+    cluster.run();
+    cluster.take_response(1, connection).unwrap();
+    let frame = cluster.take_response(1, connection).unwrap();
+    let response: OffsetFetchResponse<'_> = parse(&frame, 7);
+    assert_eq!(response.topics[0].partitions[0].committed_offset, 4);
+}
