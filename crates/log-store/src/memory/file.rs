@@ -64,7 +64,7 @@ impl FileNode {
             self.dirty.retain(|sector, _| sector * SECTOR < len);
         }
         // What a file grows by must read as zeros even where the platter still holds the bytes of a cut.
-        self.mark(before.min(len)..len);
+        self.mark(before.min(len)..len.min(self.durable.len()));
     }
 
     pub(super) fn read(&self, position: usize, into: &mut [u8]) -> usize {
@@ -73,10 +73,16 @@ impl FileNode {
 
     /// Clean sectors come from the platter, dirty ones from the cache, where the next sync finds them.
     pub(super) fn read_around_cache(&self, position: usize, into: &mut [u8]) -> usize {
-        let count = copy_out(&self.cached, position, into);
-        for (index, byte) in into.iter_mut().take(count).enumerate() {
-            if !self.dirty.contains_key(&((position + index) / SECTOR)) {
-                *byte = self.durable.get(position + index).copied().unwrap_or(0);
+        let count = self.cached.len().saturating_sub(position).min(into.len());
+        copy_out(&self.durable, position, into.get_mut(..count).unwrap_or(&mut []));
+        let lacking = self.durable.len().saturating_sub(position).min(count);
+        into.get_mut(lacking..count).unwrap_or(&mut []).fill(0);
+        let last = (position + count).div_ceil(SECTOR);
+        for &sector in self.dirty.range(position / SECTOR..last).map(|(sector, _)| sector) {
+            let start = (sector * SECTOR).max(position);
+            let end = ((sector + 1) * SECTOR).min(position + count);
+            if let Some(piece) = into.get_mut(start - position..end - position) {
+                copy_out(&self.cached, start, piece);
             }
         }
         count
@@ -181,7 +187,7 @@ impl FileNode {
     }
 
     fn mark(&mut self, range: Range<usize>) {
-        if range.is_empty() {
+        if range.start >= range.end {
             return;
         }
         for sector in range.start / SECTOR..range.end.div_ceil(SECTOR) {

@@ -142,13 +142,13 @@ pub(super) fn winner(slots: [Option<Bound>; 2]) -> Option<Bound> {
     slots.into_iter().flatten().max_by_key(Bound::rank)
 }
 
-/// The slot that the next write goes to: the unreadable one, else the one that would lose; never the only
-/// readable one.
+/// The slot that the next write goes to: the unreadable one, else the one written longer ago; never the only
+/// readable one. So two writes in a row, as a cut makes them, reach both.
 pub(super) fn next_slot(slots: [Option<Bound>; 2]) -> usize {
     match slots {
         [None, _] => 0,
         [_, None] => 1,
-        [Some(first), Some(second)] => usize::from(first.rank() > second.rank()),
+        [Some(first), Some(second)] => usize::from(first.sequence > second.sequence),
     }
 }
 

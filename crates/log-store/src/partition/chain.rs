@@ -66,19 +66,13 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
-    /// The last known link at or before `offset`, from the chain file of its segment.
-    ///
-    /// Errors: those of the disk.
-    pub fn link_at_or_before(
-        &mut self,
-        disk: &mut D,
-        offset: Offset,
-    ) -> Result<Option<ChainEntry>, DiskError> {
-        let Some(segment) = self.segment_of(offset).and_then(|index| self.segments.get(index)) else {
-            return Ok(None);
-        };
-        let chain = read_chain(disk, &self.dir, segment.base, self.options.crc);
-        Ok(chain.and_then(|chain| chain.floor(offset)))
+    /// The last known link at or before `offset`, from the chain files; none if none of them can be read.
+    #[must_use]
+    pub fn link_at_or_before(&self, disk: &mut D, offset: Offset) -> Option<ChainEntry> {
+        let last = self.segment_of(offset)?;
+        let segments = self.segments.range(..=last).rev();
+        let mut chains = segments.map(|segment| read_chain(disk, &self.dir, segment.base, self.options.crc));
+        chains.find_map(|chain| chain.and_then(|chain| chain.floor(offset)))
     }
 
     fn try_chain_step(&mut self, disk: &mut D, budget_bytes: u64) -> Result<u64, DiskError> {
@@ -90,7 +84,7 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(0);
         };
         if segment.sealed && segment.end <= place.last.end {
-            return self.chain_next_segment(disk, place);
+            return self.chain_next_segment(disk, place, budget_bytes);
         }
         let left = segment.bytes.saturating_sub(place.position);
         let whole = segment.sealed && segment.end <= hashable;
@@ -109,7 +103,7 @@ impl<D: Disk> PartitionLog<D> {
         Ok(hashed.bytes)
     }
 
-    /// A batch longer than the budget is hashed alone.
+    /// The batch that the budget cut is hashed whole, with those before it if they were too few.
     fn chain_longer_batch(
         &mut self,
         disk: &mut D,
@@ -137,7 +131,7 @@ impl<D: Disk> PartitionLog<D> {
             let header = match check_stored(rest, self.options.crc) {
                 Ok(header) if header.base_offset == last.end => header,
                 Err(log_core::BatchError::Incomplete { need, .. }) => {
-                    hashed.need = Some(need).filter(|_| at == 0);
+                    hashed.need = Some(at + need).filter(|_| (at as u64) < HASHED_BYTES_MIN);
                     break;
                 }
                 Ok(_) | Err(_) => {
@@ -176,13 +170,18 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Begins the chain file of the segment behind a finished one.
-    fn chain_next_segment(&mut self, disk: &mut D, place: ChainPlace) -> Result<u64, DiskError> {
+    fn chain_next_segment(
+        &mut self,
+        disk: &mut D,
+        place: ChainPlace,
+        budget_bytes: u64,
+    ) -> Result<u64, DiskError> {
         let next = self.segments.iter().find(|segment| segment.base > place.segment);
         let Some(base) = next.map(|next| next.base).filter(|base| *base == place.last.end) else {
             return Ok(0);
         };
         self.begin_chain(disk, base, place.last.link)?;
-        Ok(0)
+        self.try_chain_step(disk, budget_bytes)
     }
 
     fn begin_chain(&mut self, disk: &mut D, base: Offset, start: Link) -> Result<(), DiskError> {
@@ -214,7 +213,9 @@ impl<D: Disk> PartitionLog<D> {
             self.chain.place = Some(ChainPlace { last, segment: base, position, file_bytes });
             return Ok(self.chain.place);
         }
-        if let Some(&first) = bases.first() {
+        let first = bases.first().copied();
+        let first = first.filter(|&first| read_chain(disk, &self.dir, first, self.options.crc).is_none());
+        if let Some(first) = first {
             self.begin_chain(disk, first, Link::START)?;
         }
         Ok(self.chain.place)

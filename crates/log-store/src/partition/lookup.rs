@@ -157,9 +157,8 @@ impl<D: Disk> PartitionLog<D> {
             })?;
             let Some((position, bytes, next)) = candidate else { return Ok(None) };
             let batch = self.read_batch(disk, part.index, position, bytes)?;
-            let wanted = |record: &Record<'_>| {
-                record.timestamp >= timestamp && record.offset >= part.from && record.offset < part.end
-            };
+            let kept = self.offsets.log_start()..part.end;
+            let wanted = |record: &Record<'_>| record.timestamp >= timestamp && kept.contains(&record.offset);
             if let Some(found) = find_record(&batch.0, &batch.1, codecs, wanted) {
                 return Ok(Some(found));
             }

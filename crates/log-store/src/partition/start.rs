@@ -13,7 +13,7 @@ use super::producers::Snapshots;
 use super::segment::{Segment, read_small};
 use super::types::{Fault, LogOptions, OpenFacts, Recovered, StartVerdict};
 use super::{PartitionLog, read, timers};
-use crate::disk::{Disk, LogId, OpenMode};
+use crate::disk::{Disk, LogId, OpenMode, with_ancestors};
 use crate::error::{DiskError, LogError};
 
 /// What the directory of a log holds.
@@ -134,7 +134,7 @@ impl<D: Disk> PartitionLog<D> {
         let zeros = [0; 2 * SLOT_BYTES as usize];
         disk.write_at(&self.keeper.file, 0, &[&zeros])?;
         self.dir_dirty = true;
-        self.extra_dirs = ancestors(&self.dir);
+        self.extra_dirs = with_ancestors(&self.dir).into_iter().skip(1).map(str::to_owned).collect();
         let zero = Bound::empty_at(Offset::ZERO);
         self.start_job(disk, Job::new(JobEnd::Recovered, [Step::Bound(zero), Step::SyncDirty]));
         Ok(())
@@ -281,16 +281,4 @@ impl Found {
         found.leftovers.extend(orphans.map(SegmentFile::name));
         Ok(found)
     }
-}
-
-/// The directories above `dir`, the nearest first, down to the log directory itself.
-fn ancestors(dir: &str) -> Vec<String> {
-    let mut above = Vec::new();
-    let mut rest = dir;
-    while let Some((parent, _)) = rest.rsplit_once('/') {
-        above.push(parent.to_owned());
-        rest = parent;
-    }
-    above.push(String::new());
-    above
 }

@@ -1,6 +1,9 @@
 //! The rules of one replica's disk, each with a test named for it, on the simulated medium.
 
 mod basics;
+mod cuts;
+mod space;
+mod starts;
 
 use log_core::Crc32c;
 

@@ -1,0 +1,447 @@
+//! D1, D3, D4: syncs, bounds and cuts against each other and against power cuts.
+
+use log_core::{LeaderEpoch, Offset};
+
+use super::*;
+use crate::CutError;
+use crate::partition::bound::{Bound, SLOT_BYTES, winner};
+use crate::partition::types::{LogEvent, StartVerdict};
+use crate::testing::DIR;
+use crate::{Disk, FailedSync, OpenMode};
+
+/// Both slots as the medium would show them after a power cut that kept nothing unsynced.
+fn slots(disk: &MemoryDisk) -> [Option<Bound>; 2] {
+    let mut disk = disk.another_handle();
+    let file = disk.open(&format!("{DIR}/bound"), OpenMode::Read).unwrap();
+    let mut bytes = vec![0; 2 * SLOT_BYTES as usize];
+    disk.read_at(&file, 0, &mut bytes).unwrap();
+    let (first, second) = bytes.split_at(SLOT_BYTES as usize);
+    [Bound::decode(first, CRC), Bound::decode(second, CRC)]
+}
+
+fn batches_of_ten(count: usize) -> Bench<MemoryDisk> {
+    let mut bench = bench();
+    bench.append_many(count, 10, 100);
+    bench.settle();
+    bench
+}
+
+fn cut(bench: &mut Bench<MemoryDisk>, to: i64) -> Result<(), CutError> {
+    bench.log.begin_cut(&mut bench.disk, Offset(to))
+}
+
+/// Lets the bound be written: five seconds pass.
+fn pass_five_seconds(bench: &mut Bench<MemoryDisk>) {
+    bench.now.mono = bench.now.mono.after(core::time::Duration::from_secs(5));
+    bench.log.tick(&mut bench.disk, bench.now);
+    bench.run();
+}
+
+#[test]
+fn d1_s14_a_sync_from_before_a_cut_raises_nothing() {
+    let mut bench = batches_of_ten(1);
+    bench.disk.hold(true);
+    bench.append_many(2, 10, 100);
+    bench.log.sync(&mut bench.disk);
+    cut(&mut bench, 10).unwrap();
+    // The first to be released is the old sync; nothing of the cut has happened on disk yet.
+    bench.disk.release_one();
+    bench.run();
+    assert_eq!(bench.log.offsets().durable_end(), Offset(10));
+    bench.disk.hold(false);
+    bench.run();
+    assert_eq!(bench.log.offsets().durable_end(), Offset(10));
+    assert_eq!(bench.events.last(), Some(&LogEvent::CutFinished { at: Offset(10) }));
+}
+
+#[test]
+fn d2_s2_what_is_durable_survives_with_its_new_segment_and_directory() {
+    for seed in 0..40 {
+        let mut bench = bench();
+        bench.append(10, 100);
+        bench.settle();
+        bench.disk.power_cut(seed);
+        let bench = Bench::open(bench.disk, options(), false);
+        assert_eq!(bench.log.offsets().log_end(), Offset(10), "seed {seed}");
+    }
+}
+
+#[test]
+fn d3_the_bound_is_zero_before_the_first_append() {
+    for seed in 0..20 {
+        let bench = bench();
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options(), false);
+        assert_eq!(bench.recovered.unwrap().verdict, StartVerdict::Verified);
+        bench.settle();
+        assert_eq!(bench.append(1, 10).base_offset, Offset(0));
+    }
+}
+
+#[test]
+fn d3_s16_the_bound_is_never_ahead_of_what_was_synced() {
+    let mut bench = batches_of_ten(2);
+    bench.disk.hold(true);
+    bench.append(10, 100);
+    bench.log.sync(&mut bench.disk);
+    pass_five_seconds(&mut bench);
+    assert!(slots(&bench.disk).into_iter().flatten().all(|bound| bound.end.offset <= Offset(20)));
+}
+
+#[test]
+fn d3_the_bound_is_written_after_five_seconds_and_only_if_it_changed() {
+    let mut bench = batches_of_ten(2);
+    assert_eq!(winner(slots(&bench.disk)).unwrap().end.offset, Offset(0));
+    pass_five_seconds(&mut bench);
+    assert_eq!(winner(slots(&bench.disk)).unwrap().end.offset, Offset(20));
+    bench.now.mono = bench.now.mono.after(core::time::Duration::from_secs(60));
+    bench.log.tick(&mut bench.disk, bench.now);
+    let writes = bench.disk.counters();
+    assert_eq!(bench.log.poll_timeout().map(|at| at > bench.now.mono), Some(true), "the roll by age");
+    pass_five_seconds(&mut bench);
+    assert_eq!(bench.disk.counters(), writes);
+}
+
+#[test]
+fn d3_the_bound_is_written_at_every_32_mib_synced() {
+    let mut bench = bench();
+    for _ in 0..40 {
+        bench.append(1, 1 << 20);
+        bench.log.sync(&mut bench.disk);
+        bench.run();
+    }
+    let bound = winner(slots(&bench.disk)).unwrap();
+    assert!(bound.end.offset >= Offset(32), "{bound:?}");
+}
+
+#[test]
+fn d3_one_slot_is_in_flight_and_the_other_stays_readable() {
+    let mut bench = batches_of_ten(1);
+    pass_five_seconds(&mut bench);
+    let before = slots(&bench.disk);
+    bench.disk.hold(true);
+    bench.append(10, 100);
+    bench.log.sync(&mut bench.disk);
+    bench.disk.release_one();
+    bench.run();
+    pass_five_seconds(&mut bench);
+    bench.append(10, 100);
+    pass_five_seconds(&mut bench);
+    let after = slots(&bench.disk);
+    let kept = before.iter().zip(&after).filter(|(before, after)| before == after).count();
+    assert_eq!(kept, 1, "{before:?} {after:?}");
+    assert_eq!(before.map(|bound| bound.is_some()), [true, true]);
+}
+
+#[test]
+fn d3b_the_high_watermark_of_the_bound_is_at_most_its_durable_end() {
+    let mut bench = batches_of_ten(1);
+    bench.disk.hold(true);
+    bench.append(10, 100);
+    bench.log.sync(&mut bench.disk);
+    // A follower takes the leader's high watermark up to its appended end.
+    bench.log.set_high_watermark(Offset(20));
+    pass_five_seconds(&mut bench);
+    bench.disk.hold(false);
+    for bound in slots(&bench.disk).into_iter().flatten() {
+        assert!(bound.high_watermark <= bound.end.offset);
+    }
+}
+
+#[test]
+fn d4_s15_a_cut_lowers_both_slots_before_it_truncates() {
+    let mut bench = batches_of_ten(3);
+    pass_five_seconds(&mut bench);
+    bench.append(10, 100);
+    bench.settle();
+    pass_five_seconds(&mut bench);
+    bench.disk.hold(true);
+    cut(&mut bench, 20).unwrap();
+    let len = |bench: &mut Bench<MemoryDisk>| {
+        let mut disk = bench.disk.another_handle();
+        let file = disk.open(&format!("{DIR}/00000000000000000000.log"), OpenMode::Read).unwrap();
+        disk.file_len(&file).unwrap()
+    };
+    let before = len(&mut bench);
+    for step in 0..2 {
+        assert_eq!(len(&mut bench), before, "step {step}: nothing is truncated yet");
+        bench.disk.release_one();
+        bench.run();
+    }
+    let ends = slots(&bench.disk).map(|bound| bound.unwrap().end.offset);
+    assert_eq!(ends, [Offset(20), Offset(20)]);
+    bench.disk.hold(false);
+    bench.run();
+    assert!(len(&mut bench) < before);
+    assert_eq!(bench.events.last(), Some(&LogEvent::CutFinished { at: Offset(20) }));
+}
+
+#[test]
+fn d4_t10_no_power_cut_during_a_cut_makes_the_log_faulty_or_suspect() {
+    for seed in 0..200 {
+        let mut bench = batches_of_ten(5);
+        bench.log.set_high_watermark(Offset(20));
+        pass_five_seconds(&mut bench);
+        bench.disk.hold(true);
+        cut(&mut bench, 30).unwrap();
+        for _ in 0..seed % 5 {
+            bench.disk.release_one();
+            bench.run();
+        }
+        bench.disk.power_cut(seed);
+        let bench = Bench::open(bench.disk, options(), false);
+        let recovered = bench.recovered.unwrap();
+        assert_eq!(recovered.verdict, StartVerdict::Verified, "seed {seed}");
+        let end = bench.log.offsets().log_end();
+        assert!(end == Offset(50) || end == Offset(30), "seed {seed}: {end}");
+    }
+}
+
+#[test]
+fn d4_t10_s18_a_finished_cut_brings_nothing_back() {
+    for seed in 0..100 {
+        let mut bench = batches_of_ten(5);
+        pass_five_seconds(&mut bench);
+        cut(&mut bench, 20).unwrap();
+        bench.run();
+        bench.append_in(2, 1, 10);
+        bench.settle();
+        let good = bench.read_all(Offset(0)).unwrap();
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options(), false);
+        assert_eq!(bench.recovered.unwrap().verdict, StartVerdict::Verified, "seed {seed}");
+        assert_eq!(bench.log.offsets().log_end(), Offset(21));
+        bench.settle();
+        assert!(bench.read_all(Offset(0)).unwrap() == good);
+    }
+}
+
+#[test]
+fn d4b_the_bound_of_a_cut_is_not_above_the_own_durable_end() {
+    let mut bench = batches_of_ten(1);
+    bench.disk.hold(true);
+    bench.append_many(3, 10, 100);
+    cut(&mut bench, 30).unwrap();
+    bench.disk.release_one();
+    bench.run();
+    for bound in slots(&bench.disk).into_iter().flatten() {
+        assert!(bound.end.offset <= Offset(10), "{bound:?}");
+    }
+}
+
+#[test]
+fn d4c_a_cut_below_the_high_watermark_is_a_conflict_and_changes_nothing() {
+    let mut bench = batches_of_ten(3);
+    bench.log.set_high_watermark(Offset(20));
+    let conflict = CutError::Conflict { to: Offset(19), high_watermark: Offset(20) };
+    assert_eq!(cut(&mut bench, 19), Err(conflict));
+    assert_eq!(bench.log.offsets().log_end(), Offset(30));
+    assert!(bench.log.is_settled() && bench.log.fault().is_none());
+    bench.append(1, 10);
+}
+
+#[test]
+fn d4_nothing_is_appended_before_the_cut_is_durable() {
+    let mut bench = batches_of_ten(3);
+    bench.disk.hold(true);
+    cut(&mut bench, 10).unwrap();
+    assert_eq!(bench.try_append(1, 10).unwrap_err(), crate::AppendError::Cutting);
+    assert_eq!(cut(&mut bench, 5), Err(CutError::Cutting));
+    assert!(bench.log.is_cutting());
+    bench.disk.hold(false);
+    bench.run();
+    assert_eq!(bench.append(1, 10).base_offset, Offset(10));
+}
+
+#[test]
+fn d4_t4_a_cut_at_or_above_the_end_finishes_at_once() {
+    let mut bench = batches_of_ten(3);
+    cut(&mut bench, 30).unwrap();
+    bench.gather();
+    assert_eq!(bench.events.last(), Some(&LogEvent::CutFinished { at: Offset(30) }));
+}
+
+#[test]
+fn d4_a_cut_inside_a_batch_goes_to_its_start() {
+    let mut bench = batches_of_ten(3);
+    cut(&mut bench, 15).unwrap();
+    bench.run();
+    assert_eq!(bench.events.last(), Some(&LogEvent::CutFinished { at: Offset(10) }));
+}
+
+#[test]
+fn d4_a_cut_across_segments_removes_the_later_ones() {
+    let roll = log_core::segment::RollPolicy { segment_bytes: 5000, ..Default::default() };
+    for to in [0, 10, 70, 130, 290] {
+        let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..without_tail() });
+        bench.append_many(30, 10, 100);
+        bench.settle();
+        let all = bench.read_all(Offset(0)).unwrap();
+        cut(&mut bench, to).unwrap();
+        bench.run();
+        let end = bench.log.offsets().log_end();
+        assert_eq!(end, Offset(to));
+        let kept = bench.read_all(Offset(0)).unwrap();
+        assert!(all.starts_with(&kept));
+        bench.append_many(30, 10, 100);
+        bench.commit();
+        let disk = bench.close();
+        let bench = Bench::open(disk, options(), true);
+        assert_eq!(bench.log.offsets().log_end(), Offset(to + 300));
+    }
+}
+
+#[test]
+fn d7_epochs_are_cut_with_the_log_and_survive_power_cuts() {
+    for seed in 0..30 {
+        let mut bench = bench();
+        for epoch in 1..5 {
+            bench.append_in(epoch, 10, 100);
+        }
+        bench.settle();
+        pass_five_seconds(&mut bench);
+        cut(&mut bench, 20).unwrap();
+        bench.run();
+        bench.append_in(7, 10, 100);
+        bench.settle();
+        if seed % 2 == 0 {
+            pass_five_seconds(&mut bench);
+        }
+        let epochs = bench.log.epochs().clone();
+        assert_eq!(epochs.latest(), Some(LeaderEpoch(7)));
+        bench.disk.power_cut(seed);
+        let bench = Bench::open(bench.disk, options(), false);
+        assert_eq!(bench.log.epochs(), &epochs, "seed {seed}");
+    }
+}
+
+#[test]
+fn d7_a_checkpoint_that_disagrees_is_rebuilt() {
+    let mut bench = bench();
+    for epoch in 1..5 {
+        bench.append_in(epoch, 10, 100);
+    }
+    bench.commit();
+    let epochs = bench.log.epochs().clone();
+    let mut disk = bench.close();
+    let path = format!("{DIR}/leader-epoch-checkpoint");
+    for damage in 0..2 {
+        if damage == 0 {
+            disk.rot(&path, 20, 1);
+        } else {
+            disk.remove_file(&path).unwrap();
+        }
+        let bench = Bench::open(disk, options(), true);
+        assert_eq!(bench.log.epochs(), &epochs);
+        disk = bench.disk;
+    }
+}
+
+#[test]
+fn t11_a_batch_that_was_cut_is_no_duplicate_when_it_is_sent_again() {
+    let mut bench = bench();
+    let sent = |sequence| {
+        let producer = crate::testing::producer(5, 0, sequence);
+        crate::testing::checked(CRC, crate::testing::client_batch(CRC, 1, 10, 50, producer))
+    };
+    for sequence in [0, 10] {
+        bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[sent(sequence)]).unwrap();
+    }
+    bench.settle();
+    let again = bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[sent(10)]).unwrap();
+    assert!(again.is_duplicate);
+    assert_eq!((again.base_offset, again.end_offset), (Offset(10), Offset(20)));
+    cut(&mut bench, 10).unwrap();
+    bench.run();
+    let again = bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(2), &[sent(10)]).unwrap();
+    assert!(!again.is_duplicate);
+    assert_eq!(again.base_offset, Offset(10));
+}
+
+#[test]
+fn dropping_all_begins_anew_at_the_given_offset_through_any_power_cut() {
+    for seed in 0..150 {
+        let mut bench = batches_of_ten(3);
+        pass_five_seconds(&mut bench);
+        bench.disk.hold(true);
+        bench.log.begin_drop_all(&mut bench.disk, Offset(1000)).unwrap();
+        for _ in 0..seed % 7 {
+            bench.disk.release_one();
+            bench.run();
+        }
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options(), false);
+        bench.settle();
+        assert_eq!(bench.log.fault(), None, "seed {seed}");
+        let end = bench.log.offsets().log_end();
+        assert!(end == Offset(1000) || end == Offset(30), "seed {seed}: {end}");
+        if seed % 7 >= 5 {
+            assert_eq!(end, Offset(1000), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_dropped_log_takes_replicated_batches_where_it_begins() {
+    let mut leader = batches_of_ten(5);
+    let bytes = leader.read_slices(Offset(20), 1 << 20).unwrap();
+    let bytes = bytes::Bytes::from(leader.bytes_of(&bytes).unwrap());
+    let mut follower = batches_of_ten(1);
+    follower.log.begin_drop_all(&mut follower.disk, Offset(20)).unwrap();
+    follower.run();
+    assert_eq!(follower.events.last(), Some(&LogEvent::Dropped { start_at: Offset(20) }));
+    let end = follower.log.append_replicated(&mut follower.disk, follower.now, LeaderEpoch(1), bytes.clone());
+    assert_eq!(end, Ok(Offset(50)));
+    follower.settle();
+    assert!(follower.read_all(Offset(20)).unwrap() == bytes);
+    follower.disk.power_cut(1);
+    let follower = Bench::open(follower.disk, options(), false);
+    assert_eq!(follower.log.offsets().log_end(), Offset(50));
+    assert_eq!(follower.log.offsets().log_start(), Offset(20));
+}
+
+#[test]
+fn d5_s1_a_failed_sync_poisons_and_is_never_believed_when_tried_again() {
+    for poisoning in [true, false] {
+        let mut bench = batches_of_ten(1);
+        bench.disk.set_poisoning(poisoning);
+        bench.append(10, 100);
+        bench.disk.fail_next_sync(FailedSync::ShowsNew);
+        bench.log.sync(&mut bench.disk);
+        bench.run();
+        assert!(matches!(bench.events.last(), Some(LogEvent::Poisoned(_))));
+        assert!(matches!(bench.try_append(1, 10), Err(crate::AppendError::Poisoned(_))));
+        bench.log.sync(&mut bench.disk);
+        bench.run();
+        assert_eq!(bench.log.offsets().durable_end(), Offset(10));
+        assert!(!bench.log.begin_close(&mut bench.disk), "B3: no clean mark");
+    }
+}
+
+#[test]
+fn d5_an_error_after_bytes_may_be_out_poisons() {
+    let mut bench = batches_of_ten(1);
+    bench.disk.fail_next(crate::DiskOperation::Write, crate::DiskFault::Medium);
+    assert!(matches!(bench.try_append(10, 100), Err(crate::AppendError::Poisoned(_))));
+    bench.gather();
+    assert!(matches!(bench.events.last(), Some(LogEvent::Poisoned(_))));
+    assert_eq!(bench.log.offsets().log_end(), Offset(10));
+}
+
+#[test]
+fn s13_another_log_of_a_poisoned_directory_gets_no_acknowledgement() {
+    let mut bench = batches_of_ten(1);
+    let mut other = bench.disk.another_handle();
+    other.create_dir("other").unwrap();
+    let file = other.open("other/file", OpenMode::Create).unwrap();
+    bench.disk.fail_next_sync(FailedSync::ShowsOld);
+    let ticket = crate::Ticket { log: crate::LogId(9), sequence: 0 };
+    other.submit_sync(ticket, &[file], &[]);
+    assert!(other.poll().unwrap().result.is_err());
+    bench.disk.set_poisoning(true);
+    let refused = bench.try_append(1, 10);
+    bench.log.sync(&mut bench.disk);
+    bench.run();
+    assert!(refused.is_err() || bench.log.poisoned().is_some());
+    assert_eq!(bench.log.offsets().durable_end(), Offset(10));
+}
