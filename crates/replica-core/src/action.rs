@@ -202,15 +202,6 @@ pub enum FollowerAlarm {
         /// Where the cut would be.
         cut_to: Offset,
     },
-    /// The own end is below the leader's log start while this replica holds a seat: it waits to lose it.
-    BelowLogStart {
-        /// The leader.
-        leader: BrokerId,
-        /// The own end.
-        log_end: Offset,
-        /// The leader's log start.
-        log_start: Offset,
-    },
     /// Pushed batches could not be accepted.
     BadPush {
         /// The leader.

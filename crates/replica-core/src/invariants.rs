@@ -23,12 +23,12 @@ pub(crate) fn check_leader(leader: &Leader) {
     let own = leader.identity.own;
     assert!(!leader.followers.contains_key(&own), "leader {own} follows itself");
     for (broker, progress) in &leader.followers {
-        let held = leader.in_maximal_isr(*broker);
-        assert!(held || !progress.behind, "{broker} is behind but not in the maximal ISR");
+        let member = leader.view.in_isr(*broker);
+        assert!(member || !progress.behind, "{broker} is behind but not in the ISR");
         let (high_watermark, durable) = (leader.log.high_watermark, progress.durable);
         let above = |end: Offset| end >= high_watermark;
         assert!(
-            !held || durable.is_none_or(above),
+            !member || durable.is_none_or(above),
             "member {broker} at {durable:?} below HW {high_watermark}"
         );
         let registered = leader.view.replica(*broker).map(|replica| replica.broker_epoch);

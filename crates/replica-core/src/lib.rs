@@ -22,6 +22,8 @@ mod backoff;
 pub mod error;
 pub mod follower;
 pub mod frames;
+#[cfg(test)]
+mod harness;
 #[cfg(debug_assertions)]
 mod invariants;
 pub mod leader;

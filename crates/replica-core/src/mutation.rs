@@ -81,6 +81,9 @@ pub(crate) const fn on(_: Mutation) -> bool {
 pub(crate) use self::switch::{on, with};
 
 #[cfg(test)]
+mod tests;
+
+#[cfg(test)]
 mod switch {
     use core::cell::Cell;
 

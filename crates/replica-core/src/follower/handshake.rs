@@ -113,11 +113,9 @@ impl Follower {
     }
 
     /// Step 4: nothing that the leader still has continues this log. Without a seat it drops all; with one it keeps
-    /// all and waits until the leader has had it removed (L7).
+    /// all and waits for a view without it: the leader, whom Open has shown the end, has it removed and alarms (L7).
     fn begin_anew(&mut self, now: MonoTime, handshake: Handshake, log_start: Offset) {
         if self.view.has_seat(self.own) {
-            let (leader, log_end) = (handshake.target.leader, self.log.appended_end);
-            self.alarm(FollowerAlarm::BelowLogStart { leader, log_end, log_start });
             self.close(now, CloseReason::BelowLogStart);
             return;
         }

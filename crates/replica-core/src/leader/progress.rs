@@ -19,8 +19,8 @@ pub(crate) struct Progress {
     pub(crate) durable: Option<Offset>,
     /// The appended end acknowledged in that session.
     pub(crate) appended: Offset,
-    /// It was in the maximal ISR and showed an end below the high watermark (L7): unknown until its removal is
-    /// applied, whatever it acknowledges.
+    /// It is in the ISR and showed an end below the high watermark (L7): unknown until its removal is applied, whatever
+    /// it acknowledges.
     pub(crate) behind: bool,
     /// Since when its durable end lags.
     pub(crate) lag: Lag,

@@ -196,10 +196,11 @@ impl Leader {
         self.judge_end(open.follower, open.log_end);
     }
 
-    /// L7: a member of the maximal ISR that has less than it must have acknowledged holds the high watermark.
+    /// L7: a member of the ISR that has less than it must have acknowledged holds the high watermark. An undecided
+    /// addition may lawfully come back with less: under a new registration, which makes the addition void.
     fn judge_end(&mut self, follower: BrokerId, end: Offset) {
         let high_watermark = self.log.high_watermark;
-        if !self.in_maximal_isr(follower) || end >= high_watermark || on(Mutation::L7) {
+        if !self.view.in_isr(follower) || end >= high_watermark || on(Mutation::L7) {
             return;
         }
         let Some(progress) = self.followers.get_mut(&follower) else { return };
@@ -318,9 +319,9 @@ impl Leader {
                 progress.broker_epoch = broker_epoch;
                 progress.session = None;
             }
-            let held = self.in_maximal_isr(broker);
+            let member = self.view.in_isr(broker);
             if let Some(progress) = self.followers.get_mut(&broker) {
-                progress.behind &= held;
+                progress.behind &= member;
             }
         }
     }

@@ -216,6 +216,7 @@ pub(crate) fn l5_lag_of_the_durable_end_costs_the_seat() {
     let proposed = proposals(&leader_actions(&mut leader));
     assert_eq!(members(&proposed[0].1), [LEADER, A]);
     assert_eq!(proposed[0].1.leaving, [(B, LeaveReason::Lagging)]);
+    assert!(acked(&mut leader, 11_001, 1, 20, 20).is_empty());
     assert_eq!(leader.high_watermark(), Offset(10), "the removal is undecided: B still counts");
     let shrunk = changed(view(&[LEADER, A]), |view| view.partition_epoch = PartitionEpoch(21));
     leader.handle_view(at(11_100), shrunk);
