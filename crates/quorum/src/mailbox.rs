@@ -108,8 +108,12 @@ impl Mailbox {
         if reached.upto >= Some(upto) { Ok(()) } else { Err(Closed) }
     }
 
+    /// Keeps an image in place of an older one.
     pub(crate) fn keep_image(&self, image: Image) {
-        self.state().image = Some(image);
+        let mut state = self.state();
+        if state.image.as_ref().is_none_or(|kept| kept.meta.last_log_id <= image.meta.last_log_id) {
+            state.image = Some(image);
+        }
     }
 
     pub(crate) fn image(&self) -> Option<Image> {

@@ -67,6 +67,12 @@ impl Medium {
         self.names().syncs
     }
 
+    /// Flips a bit of a file.
+    pub(super) fn flip(&self, path: &str, position: usize) {
+        let file = self.names().cached[path].clone();
+        file.0.lock().unwrap().cached[position] ^= 1;
+    }
+
     /// Flips a bit of every 512 bytes of a file.
     pub(super) fn rot(&self, path: &str) {
         let file = self.names().cached[path].clone();

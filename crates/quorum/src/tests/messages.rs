@@ -9,7 +9,7 @@ use crate::RpcError;
 use crate::network::{Addressed, Request, encode};
 use crate::types::{Payload, RaftLogId};
 
-fn log_id(term: u64, index: u64) -> RaftLogId {
+pub(super) fn log_id(term: u64, index: u64) -> RaftLogId {
     RaftLogId::new(openraft::CommittedLeaderId::new(term, directory(1).into()), index)
 }
 

@@ -4,6 +4,7 @@ mod cluster;
 mod disk;
 mod messages;
 mod single;
+mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
