@@ -239,7 +239,7 @@ impl ClientBrain {
 
     /// The next thing to do. To be called until it gives `None`, after every other call.
     pub fn poll_action(&mut self) -> Option<Action> {
-        if self.core.actions.is_empty() && std::mem::take(&mut self.is_dirty) {
+        while self.core.actions.is_empty() && std::mem::take(&mut self.is_dirty) {
             self.drive();
         }
         self.core.actions.pop_front()
@@ -284,6 +284,8 @@ impl ClientBrain {
             self.queries.forget_consumer(handle);
             core.close_channels(handle);
         }
+        // Consumers may have asked for offsets after questions had their turn.
+        self.is_dirty = self.queries.is_fresh();
         self.drive_bootstraps();
     }
 

@@ -62,8 +62,12 @@ pub(crate) enum TopicState<'a> {
 }
 
 impl Cluster {
-    /// Someone uses this topic from now on.
+    /// Someone uses this topic from now on. If it had failed for others, it is asked for anew.
     pub(crate) fn add_interest(&mut self, topic: &Arc<str>, auto_create: bool) {
+        if self.topics.get(topic).is_some_and(|known| known.given_up) {
+            self.topics.remove(topic);
+            self.wanted = true;
+        }
         match self.interest.get_mut(topic) {
             Some(allowed) => *allowed |= auto_create,
             None => {

@@ -60,9 +60,13 @@ pub(crate) struct Producer {
     lanes: BTreeMap<Key, Lane>,
     /// The lanes with batches.
     active: BTreeSet<Key>,
+    /// Partitions whose batches were ready at the last pull and could not be sent then.
+    held: BTreeSet<Key>,
     next_part: u32,
     /// The picture of the cluster that the accumulator was told.
     told_version: u64,
+    /// Topics that the accumulator wants and that were asked for.
+    asked: BTreeSet<Arc<str>>,
 }
 
 /// Who the producer is to brokers.
@@ -92,8 +96,10 @@ impl Producer {
             needs_new_id: false,
             lanes: BTreeMap::new(),
             active: BTreeSet::new(),
+            held: BTreeSet::new(),
             next_part: 0,
             told_version: 0,
+            asked: BTreeSet::new(),
         }
     }
 
@@ -105,8 +111,10 @@ impl Producer {
             let error = self.timed_out(core, &expired.topic, expired.partition, None);
             self.fail(core, &batch, error);
         }
+        self.held.clear();
         for key in accumulator.ready(now.mono) {
             if self.lanes.get(&key).is_some_and(Lane::has_unsent) || self.slot(core, now, &key).is_none() {
+                self.held.insert(key);
                 continue;
             }
             if let Some(open) = accumulator.take(&key.0, key.1) {
@@ -126,7 +134,18 @@ impl Producer {
         self.drive_identity(core, now);
         while let Some((connection, keys)) = self.next_request(core, now) {
             self.send(core, now, connection, &keys);
-            core.emit(Action::Pull { producer: self.handle });
+        }
+        self.ask_for_held(core, now);
+    }
+
+    /// What was held at the last pull is asked for when it can be sent.
+    fn ask_for_held(&mut self, core: &mut Core, now: Now) {
+        for key in self.held.clone() {
+            let busy = self.lanes.get(&key).is_some_and(Lane::has_unsent);
+            if !busy && self.slot(core, now, &key).is_some() {
+                core.emit(Action::Pull { producer: self.handle });
+                return self.held.clear();
+            }
         }
     }
 
@@ -167,6 +186,11 @@ impl Producer {
         if names.is_empty() {
             return;
         }
+        for name in accumulator.wanted_topics() {
+            if self.asked.insert(Arc::clone(name)) {
+                core.cluster.add_interest(name, self.options.auto_create_topics);
+            }
+        }
         for name in names {
             match core.cluster.topic(&name) {
                 TopicState::Ready(topic) => {
@@ -174,12 +198,16 @@ impl Producer {
                     let led = topic.partitions.iter().filter(|(_, leader)| leader.broker.is_some());
                     let available = led.map(|(index, _)| *index).collect();
                     accumulator.topic_ready(&name, partitions, available);
+                    self.asked.remove(&name);
                 }
+                // Those who do not ask for it are not told again.
+                TopicState::Failed(_) if !self.asked.contains(&name) => {}
                 TopicState::Failed(error) => {
                     accumulator.topic_failed(now.mono, &name, error);
                     core.cluster.drop_interest(&name);
+                    self.asked.remove(&name);
                 }
-                TopicState::Unknown => core.cluster.add_interest(&name, self.options.auto_create_topics),
+                TopicState::Unknown => {}
             }
         }
         core.emit(Action::ProducerChanged { producer: self.handle });
@@ -188,6 +216,7 @@ impl Producer {
     /// A connection to the partition's leader over which one more request may go.
     fn slot(&self, core: &mut Core, now: Now, key: &Key) -> Option<ConnectionId> {
         let Some(broker) = core.cluster.leader(&key.0, key.1).and_then(|leader| leader.broker) else {
+            core.cluster.add_interest(&key.0, self.options.auto_create_topics);
             core.cluster.want_update();
             return None;
         };

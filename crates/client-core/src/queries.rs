@@ -27,6 +27,8 @@ const MAX_TIMESTAMP_SINCE: i16 = 7;
 pub(crate) struct Queries {
     next: u64,
     open: BTreeMap<u64, Query>,
+    /// Something was asked since the last time that questions were sent.
+    is_fresh: bool,
 }
 
 /// Who has asked.
@@ -96,10 +98,12 @@ impl Queries {
         };
         self.open.insert(self.next, query);
         self.next += 1;
+        self.is_fresh = true;
     }
 
     /// Sends what can be sent; gives what has failed for good.
     pub(crate) fn drive(&mut self, core: &mut Core, now: Now) -> Vec<Found> {
+        self.is_fresh = false;
         let mut done = Vec::new();
         let mut by_leader: BTreeMap<i32, Vec<u64>> = BTreeMap::new();
         for (id, query) in &self.open {
@@ -118,6 +122,10 @@ impl Queries {
             }
         }
         done.into_iter().filter_map(|(id, error)| self.finish(id, Err(error))).collect()
+    }
+
+    pub(crate) const fn is_fresh(&self) -> bool {
+        self.is_fresh
     }
 
     pub(crate) fn poll_timeout(&self, now: Now) -> Option<MonoTime> {

@@ -252,7 +252,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Stops fetching a partition; what was fetched of it is still read.
+    /// Gives nothing of a partition until [`resume`](Self::resume), and fetches nothing more of it; what was fetched
+    /// already stays and counts against `prefetch_bytes_max`.
     ///
     /// # Errors
     /// [`CallerProblem::NotAssigned`] if the consumer does not read it.
@@ -260,7 +261,7 @@ impl Consumer {
         self.set_paused(topic, partition, true)
     }
 
-    /// Goes on fetching a paused partition.
+    /// Goes on with a paused partition.
     ///
     /// # Errors
     /// [`CallerProblem::NotAssigned`] if the consumer does not read it.
@@ -398,8 +399,9 @@ impl Consumer {
     }
 
     fn set_paused(&mut self, topic: &str, partition: u32, paused: bool) -> Result<(), ClientError> {
+        self.take_events();
         let topic: Arc<str> = topic.into();
-        if !self.assignment().contains(&(Arc::clone(&topic), partition)) {
+        if self.buffer.set_paused(&topic, partition, paused).is_none() {
             return Err(not_assigned(&topic, partition));
         }
         self.link.set_paused(topic, partition, paused);

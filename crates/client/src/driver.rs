@@ -278,26 +278,24 @@ impl Driver {
         }
     }
 
+    /// What is due is looked at before the next moment is named: a batch whose linger is over would name the end of its
+    /// time instead.
     fn poll_timer(&mut self, now: Now, context: &mut Context<'_>) -> bool {
+        if self.timer_at.is_some_and(|at| at <= now.mono) {
+            self.timer_at = None;
+            self.brain.handle_timeout(now);
+            self.producers.values_mut().for_each(|producer| producer.pull = true);
+            return true;
+        }
         let lingering =
             self.producers.values().filter_map(|end| end.shared.lock().accumulator.poll_timeout(now.mono));
         let due = lingering.chain(self.brain.poll_timeout()).min();
-        let Some(due) = due else {
-            self.timer_at = None;
-            return false;
-        };
-        if self.timer_at != Some(due) {
-            self.timer_at = Some(due);
-            self.timer.as_mut().reset(self.clock.instant(due));
+        if self.timer_at != due {
+            self.timer_at = due;
+            self.timer.as_mut().reset(self.clock.instant(due.unwrap_or(MonoTime(u64::MAX))));
         }
-        if self.timer.as_mut().poll(context).is_pending() {
-            return false;
-        }
-        self.timer_at = None;
-        let now = self.clock.now();
-        self.brain.handle_timeout(now);
-        self.producers.values_mut().for_each(|producer| producer.pull = true);
-        true
+        // Registers for the wake-up; a moment that has come while this was done is seen in the next round.
+        due.is_some() && self.timer.as_mut().poll(context).is_ready()
     }
 
     fn act(&mut self, now: Now) -> bool {

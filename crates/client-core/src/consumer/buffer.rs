@@ -28,6 +28,8 @@ pub struct FetchBuffer {
     fetched: VecDeque<Fetched>,
     /// Decoded records of the batch being read.
     records: VecDeque<ConsumedRecord>,
+    /// Paused partitions, each with the records that were decoded before.
+    paused: BTreeMap<(Arc<str>, u32), VecDeque<ConsumedRecord>>,
     freed_bytes: usize,
     failures: VecDeque<ClientError>,
 }
@@ -68,6 +70,7 @@ impl FetchBuffer {
             partitions: BTreeMap::new(),
             fetched: VecDeque::new(),
             records: VecDeque::new(),
+            paused: BTreeMap::new(),
             freed_bytes: 0,
             failures: VecDeque::new(),
         }
@@ -109,17 +112,24 @@ impl FetchBuffer {
             if let Some(error) = self.failures.pop_front() {
                 return Some(Err(error));
             }
-            let fetched = self.fetched.front_mut()?;
+            let paused = &self.paused;
+            let is_paused =
+                |fetched: &Fetched| paused.contains_key(&(Arc::clone(&fetched.topic), fetched.partition));
+            let index = match paused.is_empty() {
+                true => 0,
+                false => self.fetched.iter().position(|fetched| !is_paused(fetched))?,
+            };
+            let fetched = self.fetched.get(index)?;
             if fetched.records.is_empty() {
                 let (topic, partition, next) = (Arc::clone(&fetched.topic), fetched.partition, fetched.next);
-                self.fetched.pop_front();
+                self.fetched.remove(index);
                 // Behind the last record there may be offsets without one, taken by markers or by compaction.
                 if self.records.is_empty() {
                     self.advance(&topic, partition, next);
                 }
                 continue;
             }
-            match self.take_batch() {
+            match self.take_batch(index) {
                 Ok(None) => {}
                 Ok(Some(batch)) => return Some(Ok(batch)),
                 Err(error) => {
@@ -150,6 +160,23 @@ impl FetchBuffer {
         let generation = front.generation;
         self.drop_fetched(topic, partition);
         Some(generation)
+    }
+
+    /// Gives nothing of a partition until it is resumed; what is here of it stays. The brain has to be told as well.
+    /// `None` if the consumer does not read the partition.
+    pub fn set_paused(&mut self, topic: &Arc<str>, partition: u32, paused: bool) -> Option<()> {
+        let key = (Arc::clone(topic), partition);
+        self.partitions.get(&key).filter(|front| front.is_assigned)?;
+        let is_its = |record: &ConsumedRecord| record.topic == *topic && record.partition == partition;
+        if paused {
+            let (its, others) = std::mem::take(&mut self.records).into_iter().partition(is_its);
+            self.records = others;
+            self.paused.entry(key).or_default().extend::<VecDeque<_>>(its);
+        } else if let Some(mut its) = self.paused.remove(&key) {
+            its.append(&mut self.records);
+            self.records = its;
+        }
+        Some(())
     }
 
     /// The offset of the next record of a partition, once it is known.
@@ -194,6 +221,8 @@ impl FetchBuffer {
         for (topic, partition) in gone {
             self.drop_fetched(&topic, partition);
         }
+        let partitions = &self.partitions;
+        self.paused.retain(|key, _| partitions.get(key).is_some_and(|front| front.is_assigned));
     }
 
     fn on_positioned(&mut self, topic: Arc<str>, partition: u32, generation: u32, offset: i64) {
@@ -213,9 +242,9 @@ impl FetchBuffer {
         }
     }
 
-    /// Takes the first batch off the first answer; `None` for one that holds nothing for the caller.
-    fn take_batch(&mut self) -> Result<Option<RecordBatch>, ClientError> {
-        let fetched = self.fetched.front_mut().expect("the caller has seen an answer");
+    /// Takes the first batch off an answer; `None` for one that holds nothing for the caller.
+    fn take_batch(&mut self, index: usize) -> Result<Option<RecordBatch>, ClientError> {
+        let fetched = self.fetched.get_mut(index).expect("the caller has seen this answer");
         let (topic, partition, from) = (Arc::clone(&fetched.topic), fetched.partition, fetched.from);
         let place = |offset| Place::offset(&topic, partition, offset);
         let header = BatchHeader::parse(&fetched.records).map_err(|error| ClientError::Damaged {
@@ -290,6 +319,9 @@ impl FetchBuffer {
             other
         });
         self.records.retain(|record| record.topic != *topic || record.partition != partition);
+        if let Some(records) = self.paused.get_mut(&(Arc::clone(topic), partition)) {
+            records.clear();
+        }
     }
 }
 

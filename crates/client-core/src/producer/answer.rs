@@ -9,7 +9,7 @@ use kafka_wire::{DecodeError, ErrorCode, decode_response};
 use log_core::{Now, ProducerEpoch, ProducerId};
 
 use super::{Identity, Producer, wire_partition};
-use crate::action::{Action, ConnectionId};
+use crate::action::ConnectionId;
 use crate::core::Core;
 use crate::cure::{means_not_appended, needs_producer_id};
 use crate::error::{ClientError, NetworkError, Place};
@@ -64,7 +64,6 @@ impl Producer {
             }
         }
         core.throttle(now, connection, answer.throttle_time_ms);
-        core.emit(Action::Pull { producer: self.handle });
         Ok(())
     }
 
@@ -74,7 +73,6 @@ impl Producer {
             self.put_back(core, now, batch, true, error.clone().into());
         }
         core.cluster.want_update();
-        core.emit(Action::Pull { producer: self.handle });
     }
 
     pub(crate) fn on_producer_id(
