@@ -18,6 +18,7 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(super) struct Finder {
+    own: DirectoryId,
     known: Option<DirectoryId>,
     /// When the known one was heard, or became known.
     heard: MonoTime,
@@ -27,8 +28,8 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    pub(super) const fn new(now: MonoTime) -> Self {
-        Self { known: None, heard: now, asked: None, beat_due: now }
+    pub(super) const fn new(now: MonoTime, own: DirectoryId) -> Self {
+        Self { own, known: None, heard: now, asked: None, beat_due: now }
     }
 
     /// The controller, as far as known.
@@ -62,7 +63,8 @@ impl Finder {
 
     /// That node is not the controller, and says who is.
     pub(super) fn denied(&mut self, now: MonoTime, directory: DirectoryId, leader: Option<DirectoryId>) {
-        let hint = leader.filter(|leader| *leader != directory);
+        // This node itself would know: an older hint that names it is wrong by now.
+        let hint = leader.filter(|leader| *leader != directory && *leader != self.own);
         if self.known.is_none() || self.known == Some(directory) {
             self.known = hint;
             self.heard = now;
@@ -82,14 +84,16 @@ impl Finder {
     pub(super) fn next_beat(
         &mut self,
         now: MonoTime,
-        own: DirectoryId,
+        leads: bool,
         others: &[DirectoryId],
     ) -> Option<DirectoryId> {
         if now < self.beat_due {
             return None;
         }
-        let silent = self.known.is_some_and(|known| known != own) && now >= self.heard.after(SILENCE_MAX);
-        if silent {
+        if leads {
+            (self.known, self.heard) = (Some(self.own), now);
+        }
+        if self.known == Some(self.own) && !leads || now >= self.heard.after(SILENCE_MAX) {
             self.known = None;
         }
         if let Some(known) = self.known {
@@ -123,5 +127,38 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         let reached = broker.endpoints_of(Listener::Replica);
         let addresses = reached.map(|endpoint| (endpoint.host.clone(), endpoint.port)).collect();
         Some(Peer { directory, broker: broker.id, addresses })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: DirectoryId = DirectoryId([1; 16]);
+    const TWO: DirectoryId = DirectoryId([2; 16]);
+    const THREE: DirectoryId = DirectoryId([3; 16]);
+
+    fn at(ms: u64) -> MonoTime {
+        MonoTime(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_controller_that_is_silent_for_a_second_is_unknown_and_each_voter_is_asked_in_turn() {
+        let mut finder = Finder::new(at(0), OWN);
+        finder.led_by(at(0), Some(TWO));
+        let mut beat = |ms| finder.next_beat(at(ms), false, &[TWO, THREE]);
+        assert_eq!((beat(0), beat(499), beat(500)), (Some(TWO), None, Some(TWO)));
+        assert_eq!((beat(1_000), beat(1_200), beat(1_400)), (Some(TWO), Some(THREE), Some(TWO)));
+    }
+
+    #[test]
+    fn a_hint_that_names_this_node_while_it_does_not_lead_is_wrong() {
+        let mut finder = Finder::new(at(0), OWN);
+        finder.denied(at(0), TWO, Some(OWN));
+        assert_eq!(finder.known(), None);
+        finder.led_by(at(0), Some(OWN));
+        assert_eq!(finder.next_beat(at(600), false, &[TWO]), Some(TWO));
+        finder.denied(at(700), TWO, Some(THREE));
+        assert_eq!(finder.known(), Some(THREE));
     }
 }

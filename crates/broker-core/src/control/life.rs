@@ -222,12 +222,8 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         }
         let status = self.quorum.status();
         let own = self.config.directory;
-        if self.leads_quorum() {
-            self.finder.answered(self.now.mono, own);
-        }
-        let Some(target) = self.finder.next_beat(self.now.mono, own, &self.who_may_know(&status)) else {
-            return;
-        };
+        let (now, others) = (self.now.mono, self.who_may_know(&status));
+        let Some(target) = self.finder.next_beat(now, self.leads_quorum(), &others) else { return };
         let beat = Heartbeat {
             broker: self.config.broker,
             directory: own,

@@ -101,7 +101,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         let mut control = Self {
             life: Life::new(config.shards),
             proposals: Proposals::new(config.directory, first_number),
-            finder: Finder::new(now.mono),
+            finder: Finder::new(now.mono, config.directory),
             wishes: Wishes::new(config.shards),
             config,
             disk,

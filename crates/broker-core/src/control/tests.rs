@@ -5,6 +5,7 @@ mod copies;
 mod failing;
 mod forming;
 mod living;
+mod walking;
 
 use std::collections::{BTreeMap, BTreeSet};
 
