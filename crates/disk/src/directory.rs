@@ -1,20 +1,14 @@
-//! A log directory: what all its handles and threads share, above all whether it is poisoned.
+//! A log directory: what its threads share, above all whether it is poisoned.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use log_store::{DiskError, DiskFault, DiskOperation};
 
-use crate::commit::{self, SyncRequest};
-use crate::completions::Waker;
-use crate::counters::{Counters, DiskCounters};
-use crate::error::DirectoryError;
-use crate::file_disk::FileDisk;
-use crate::readers::{ReadRequest, Readers};
+use crate::counters::Counters;
 
 /// From this kernel on, `syncfs` reports what could not be written.
 const SYNCFS_REPORTS_SINCE: (u32, u32) = (5, 8);
@@ -22,7 +16,8 @@ const SYNCFS_REPORTS_SINCE: (u32, u32) = (5, 8);
 /// `f_type` of file systems that live in memory: their bytes are always in the cache.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// What the threads of a directory share. It has no way to the threads: they end when [`Handles`] is gone.
+/// What the threads of a directory share. It has no way to the threads: they end when the last
+/// [`crate::DirectoryHandle`] is gone.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
@@ -36,7 +31,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         create_durably(path)?;
         let path = path.canonicalize()?;
         let root = fs::File::open(&path)?;
@@ -62,84 +57,16 @@ impl Directory {
         }
     }
 
+    /// What poisoned the directory.
+    pub(crate) fn poisoned(&self) -> Option<DiskError> {
+        self.poison.get().copied()
+    }
+
     /// From now on nothing more is written or synced (D5); the first reason is kept.
     pub(crate) fn poison(&self, error: DiskError, path: &str) {
         if self.poison.set(error).is_ok() {
             tracing::error!(directory = %self.path.display(), path, %error, "the log directory takes no more writes");
         }
-    }
-}
-
-/// A log directory that is open in this process; clones are handles of the same one.
-///
-/// Exactly one is opened per directory and process; [`crate::DirectoryLock`] keeps other processes out.
-#[derive(Clone, Debug)]
-pub struct DirectoryHandle {
-    handles: Arc<Handles>,
-}
-
-/// The ways to the threads.
-#[derive(Debug)]
-pub(crate) struct Handles {
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) syncs: Sender<SyncRequest>,
-    readers: OnceLock<Option<Readers>>,
-}
-
-impl Handles {
-    /// Hands a cold read over; gives it back where no thread can be had.
-    pub(crate) fn submit_read(&self, request: ReadRequest) -> Result<(), ReadRequest> {
-        let started = self.readers.get_or_init(|| Readers::start(&self.directory).ok());
-        match started {
-            Some(readers) => readers.submit(request),
-            None => Err(request),
-        }
-    }
-}
-
-impl DirectoryHandle {
-    /// Opens the directory and starts its sync thread; creates the directory, durably, if it is missing.
-    ///
-    /// # Errors
-    /// It cannot be created or opened, or there is no thread to be had.
-    pub fn open(path: &Path) -> Result<Self, DirectoryError> {
-        let directory = || path.to_owned();
-        let opened = Directory::open(path)
-            .map_err(|source| DirectoryError::Unusable { directory: directory(), source })?;
-        let opened = Arc::new(opened);
-        let syncs = commit::start(&opened)
-            .map_err(|source| DirectoryError::NoThread { directory: directory(), source })?;
-        let handles = Handles { directory: opened, syncs, readers: OnceLock::new() };
-        Ok(Self { handles: Arc::new(handles) })
-    }
-
-    /// A disk of this directory, with a queue of completions of its own: one for each shard.
-    #[must_use]
-    pub fn disk(&self, waker: Waker) -> FileDisk {
-        FileDisk::new(Arc::clone(&self.handles), waker)
-    }
-
-    /// The directory's path, absolute and without links.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.handles.directory.path
-    }
-
-    /// What poisoned the directory.
-    #[must_use]
-    pub fn poisoned(&self) -> Option<DiskError> {
-        self.handles.directory.poison.get().copied()
-    }
-
-    /// What was done so far, through all handles.
-    #[must_use]
-    pub fn counters(&self) -> DiskCounters {
-        self.handles.directory.counters.read()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn shared(&self) -> &Arc<Directory> {
-        &self.handles.directory
     }
 }
 

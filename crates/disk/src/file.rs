@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
+#[cfg(feature = "unsynced-in-memory")]
+use crate::unsynced::UnsyncedFile;
+
 /// An open file. It stays readable when its name is removed; its last clone closes it.
 #[derive(Clone)]
 pub struct File {
@@ -23,24 +26,48 @@ struct Opened {
     device: u64,
     /// The length that this process gave the file, or found when it opened it.
     known_len: AtomicU64,
+    /// What the descriptor does not show yet.
+    #[cfg(feature = "unsynced-in-memory")]
+    unsynced: Option<Arc<UnsyncedFile>>,
 }
 
 impl File {
     pub(crate) fn new(file: fs::File, path: &str) -> io::Result<Self> {
         let found = file.metadata()?;
+        if found.is_dir() {
+            return Err(Errno::ISDIR.into());
+        }
         let opened = Opened {
             file,
             path: path.to_owned(),
             device: found.dev(),
             known_len: AtomicU64::new(found.len()),
+            #[cfg(feature = "unsynced-in-memory")]
+            unsynced: None,
         };
         Ok(Self { opened: Arc::new(opened) })
+    }
+
+    #[cfg(feature = "unsynced-in-memory")]
+    pub(crate) fn with_unsynced(file: fs::File, path: &str, unsynced: Arc<UnsyncedFile>) -> Self {
+        let (device, known_len) = (0, AtomicU64::new(0));
+        let opened = Opened { file, path: path.to_owned(), device, known_len, unsynced: Some(unsynced) };
+        Self { opened: Arc::new(opened) }
+    }
+
+    #[cfg(feature = "unsynced-in-memory")]
+    pub(crate) fn unsynced(&self) -> Option<&Arc<UnsyncedFile>> {
+        self.opened.unsynced.as_ref()
     }
 
     /// The descriptor, where it shows all that was written to the file: `sendfile` may take the bytes from it.
     /// `None` where some of them are elsewhere (only in builds for tests): then [`File::read_exact_at`] has them.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        #[cfg(feature = "unsynced-in-memory")]
+        if self.unsynced().is_some_and(|unsynced| unsynced.is_dirty()) {
+            return None;
+        }
         Some(self.opened.file.as_fd())
     }
 
@@ -55,10 +82,18 @@ impl File {
 
     /// Reads until `into` is full or the file ends.
     pub(crate) fn read_up_to(&self, position: u64, into: &mut [u8]) -> io::Result<usize> {
+        #[cfg(feature = "unsynced-in-memory")]
+        if let Some(unsynced) = self.unsynced() {
+            return unsynced.read_up_to(position, into);
+        }
         read_up_to(&self.opened.file, position, into)
     }
 
     pub(crate) fn len(&self) -> io::Result<u64> {
+        #[cfg(feature = "unsynced-in-memory")]
+        if let Some(unsynced) = self.unsynced() {
+            return Ok(unsynced.len());
+        }
         self.opened.file.metadata().map(|found| found.len())
     }
 

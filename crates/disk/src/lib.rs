@@ -24,17 +24,23 @@ mod directory;
 mod error;
 mod file;
 mod file_disk;
+mod handle;
 mod lock;
 mod path;
 mod readers;
+mod real_disk;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "unsynced-in-memory")]
+mod unsynced;
 mod write;
 
 pub use completions::Waker;
 pub use counters::{DiskCounters, SyncLatency};
-pub use directory::DirectoryHandle;
 pub use error::{DirectoryError, LockError};
 pub use file::File;
 pub use file_disk::FileDisk;
+pub use handle::DirectoryHandle;
 pub use lock::{DirectoryLock, LOCK_FILE_NAME, LockHolder};
+#[cfg(feature = "unsynced-in-memory")]
+pub use unsynced::UnsyncedOptions;
