@@ -72,9 +72,11 @@ impl Completions {
         found
     }
 
-    /// Waits for the next answer; `None` if none is due.
+    /// Waits for the next answer; `None` if none is due. Who then goes on with the waker is called again: an
+    /// announcement of what was waited for does not stand in the way.
     pub(crate) fn wait(&mut self) -> Option<Completion> {
         if self.outstanding == 0 {
+            self.announced.swap(false, Ordering::SeqCst);
             return None;
         }
         let found = self.receiver.recv().ok();
@@ -113,6 +115,22 @@ mod tests {
         assert_eq!(calls.load(Ordering::SeqCst), 2);
         assert_eq!(completions.wait().map(|completion| completion.ticket), Some(ticket(3)));
         assert_eq!(completions.wait(), None);
+    }
+
+    #[test]
+    fn the_waker_is_called_again_after_all_answers_were_waited_for() {
+        let (woken, wakes) = channel();
+        let (answers, mut completions) = queue(Arc::new(move || {
+            let _ = woken.send(());
+        }));
+        completions.expect_one();
+        answers.send(ticket(0), Ok(Completed::Synced));
+        wakes.try_recv().unwrap();
+        assert!(completions.wait().is_some());
+        assert_eq!(completions.wait(), None);
+        completions.expect_one();
+        answers.send(ticket(1), Ok(Completed::Synced));
+        wakes.try_recv().unwrap();
     }
 
     #[test]
