@@ -61,6 +61,9 @@ pub struct Limits {
     pub admin_timeout_max: Duration,
     /// The most bytes that decompressing one batch may give.
     pub decompressed_bytes_max: usize,
+    /// Bytes of a partition of `__consumer_offsets` at which it is begun anew with the present state, if that is much
+    /// shorter. The default is a guess: the next coordinator reads it in some hundredths of a second.
+    pub groups_rewrite_bytes: u64,
 }
 
 impl Default for Limits {
@@ -78,6 +81,7 @@ impl Default for Limits {
             auto_create_wait: Duration::from_secs(5),
             admin_timeout_max: Duration::from_secs(120),
             decompressed_bytes_max: 128 << 20,
+            groups_rewrite_bytes: 16 << 20,
         }
     }
 }

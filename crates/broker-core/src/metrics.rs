@@ -47,6 +47,8 @@ pub struct ShardMetrics {
     pub replica_appends_refused: u64,
     /// Bytes read from disk when logs were opened.
     pub bytes_read_at_start: u64,
+    /// Bytes of committed batches hashed into the chain.
+    pub bytes_hashed: u64,
     /// Logs that could not be opened; tried again.
     pub logs_not_opened: u64,
     /// Logs whose start is not durable yet.
@@ -117,6 +119,7 @@ impl ShardMetrics {
             ("highwater_replicas_damaged_total", self.replicas_damaged),
             ("highwater_start_bytes_read_total", self.bytes_read_at_start),
             ("highwater_logs_not_opened_total", self.logs_not_opened),
+            ("highwater_log_bytes_hashed_total", self.bytes_hashed),
         ];
         for (name, value) in counters {
             visit(Metric { name, label: None, is_counter: true, value });

@@ -292,6 +292,14 @@ impl GroupCoordinator {
         records
     }
 
+    /// Whether records were handed out whose fate is not known yet: a [`GroupCoordinator::snapshot`] lacks them.
+    #[must_use]
+    pub fn has_pending_writes(&self) -> bool {
+        let queued = |action: &CoordinatorAction| matches!(action, CoordinatorAction::Append { .. });
+        let not_taken = self.outbox.actions.iter().filter(|action| queued(action)).count();
+        self.outbox.writes.len() > not_taken
+    }
+
     /// Records handed out by [`CoordinatorAction::Append`] are committed, or were not appended, or nobody knows.
     pub fn handle_written(&mut self, now: Now, id: WriteId, result: Result<(), GroupError>) {
         let Some(PendingWrite { records, after }) = self.outbox.writes.remove(&id) else { return };

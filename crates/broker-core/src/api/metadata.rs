@@ -157,12 +157,17 @@ pub(crate) fn new_topic(image: &ClusterImage, name: &str) -> NewTopic {
     if name != OFFSETS_TOPIC {
         return NewTopic { name: name.to_owned(), ..NewTopic::default() };
     }
-    // Positions must outlive any retention: the coordinator drops those of groups that are gone.
-    let keep = |key: &str| (key.to_owned(), "-1".to_owned());
+    // Positions outlive any retention: the coordinator drops those of groups that are gone, and begins the log anew when
+    // it has grown; small segments let the old part go soon.
+    let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     NewTopic {
         name: name.to_owned(),
         partitions: Some(image.settings().offsets_topic_partitions),
-        configs: vec![keep("retention.ms"), keep("retention.bytes")],
+        configs: vec![
+            set("retention.ms", "-1"),
+            set("retention.bytes", "-1"),
+            set("segment.bytes", "16777216"),
+        ],
         ..NewTopic::default()
     }
 }

@@ -23,14 +23,17 @@ use crate::shard::Core;
 
 /// Bytes of the groups' log read at once.
 const LOAD_BYTES: u64 = 1 << 20;
-
 /// The coordinator of the groups of one partition, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Coordination {
-    groups: GroupCoordinator,
+    pub(super) groups: GroupCoordinator,
     loading: Option<Loading>,
     waiting: BTreeMap<RequestToken, Origin>,
     next_token: u64,
+    /// Bytes in the log since it was last begun anew.
+    pub(super) bytes: u64,
+    /// Bytes at which it is next looked whether to begin it anew.
+    pub(super) rewrite_at: u64,
 }
 
 #[derive(Debug)]
@@ -50,6 +53,8 @@ impl Coordination {
             loading: Some(Loading { next: Offset(-1), until: machine.epoch_start(), reading: false }),
             waiting: BTreeMap::new(),
             next_token: 0,
+            bytes: 0,
+            rewrite_at: core.config.limits.groups_rewrite_bytes,
         }
     }
 
@@ -243,6 +248,7 @@ impl<D: Disk> Partition<D> {
         coordination: &mut Coordination,
         read: ReadSlices<D::File>,
     ) {
+        coordination.bytes += read.bytes;
         if let Some(loading) = coordination.loading.as_mut() {
             loading.reading = false;
             // A read that gives nothing below the end it was given would be repeated for ever.
@@ -282,6 +288,13 @@ impl<D: Disk> Partition<D> {
 
     fn run_groups(&mut self, core: &mut Core<D>, coordination: &mut Coordination) -> bool {
         let mut worked = false;
+        if coordination.bytes >= coordination.rewrite_at {
+            // What is on its way is not in the state yet: nothing more is appended until it is.
+            if coordination.groups.has_pending_writes() {
+                return false;
+            }
+            self.rewrite_groups(core, coordination);
+        }
         while let Some(action) = coordination.groups.poll_action() {
             worked = true;
             match action {
@@ -289,23 +302,27 @@ impl<D: Disk> Partition<D> {
                     coordination.answer(core, token, GroupAnswer::Reply(reply));
                 }
                 CoordinatorAction::Append { id, records } => match self.append_groups(core, &records) {
-                    Ok(end) => {
+                    Ok(appended) => {
+                        coordination.bytes += appended.bytes;
                         if let Role::Leader(leader) = &mut self.role {
-                            leader.park_group(end, id);
+                            leader.park_group(appended.end, id);
                         }
                     }
                     Err(error) => coordination.handle_written(core.now, id, Err(group_error(&error))),
                 },
             }
+            if coordination.bytes >= coordination.rewrite_at {
+                break;
+            }
         }
         worked
     }
 
-    fn append_groups(
+    pub(super) fn append_groups(
         &mut self,
         core: &mut Core<D>,
         records: &[GroupRecord],
-    ) -> Result<Offset, PartitionError> {
+    ) -> Result<AppendedGroups, PartitionError> {
         if let Role::Leader(leader) = &self.role
             && !leader.machine.accepts_acks_all()
         {
@@ -314,8 +331,15 @@ impl<D: Disk> Partition<D> {
             return Err(PartitionError::NotEnoughReplicas { in_sync, required });
         }
         let batch = build(core, records)?;
-        Ok(self.append_batches(core, std::slice::from_ref(&batch))?.end_offset)
+        let end = self.append_batches(core, std::slice::from_ref(&batch))?.end_offset;
+        Ok(AppendedGroups { end, bytes: batch.bytes.len() as u64 })
     }
+}
+
+/// What an append of group records gave.
+pub(super) struct AppendedGroups {
+    pub(super) end: Offset,
+    pub(super) bytes: u64,
 }
 
 fn build<D: Disk>(core: &Core<D>, records: &[GroupRecord]) -> Result<LeaderBatch, PartitionError> {

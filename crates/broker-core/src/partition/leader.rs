@@ -32,8 +32,13 @@ pub(crate) struct LeaderRole {
 /// What waits for a commit.
 #[derive(Debug)]
 enum Parked {
-    Produce { origin: Origin, produced: Produced },
+    Produce {
+        origin: Origin,
+        produced: Produced,
+    },
     Group(WriteId),
+    /// The state of all groups, which replaces everything below this offset.
+    NewStart(Offset),
 }
 
 impl LeaderRole {
@@ -58,6 +63,10 @@ impl LeaderRole {
 
     pub(super) fn park_group(&mut self, end: Offset, write: WriteId) {
         self.park(end, Parked::Group(write));
+    }
+
+    pub(super) fn park_new_start(&mut self, end: Offset, start: Offset) {
+        self.park(end, Parked::NewStart(start));
     }
 
     /// New ends lie behind all others, but for a duplicate's, which belongs where its original ended.
@@ -124,7 +133,8 @@ impl<D: Disk> Partition<D> {
             LeaderAction::Alarm(alarm) => self.alarm(core, alarm),
             LeaderAction::ScrubBelowHighWatermark { follower } => {
                 core.metrics.replication_alarms += 1;
-                tracing::warn!(partition = ?self.id, %follower, "logs disagree: check the own log");
+                tracing::warn!(partition = ?self.id, %follower, "logs disagree: checking the own log");
+                self.begin_scrub(core);
             }
         }
     }
@@ -139,6 +149,7 @@ impl<D: Disk> Partition<D> {
         self.log.set_high_watermark(to);
         let Role::Leader(leader) = &mut self.role else { return };
         leader.served_to = to;
+        let mut new_start = None;
         while let Some((_, parked)) = leader.parked.pop_front_if(|(end, _)| *end <= to) {
             match parked {
                 Parked::Produce { origin, produced } => {
@@ -149,7 +160,11 @@ impl<D: Disk> Partition<D> {
                         coordination.handle_written(core.now, write, Ok(()));
                     }
                 }
+                Parked::NewStart(start) => new_start = Some(start),
             }
+        }
+        if let Some(start) = new_start {
+            self.raise_log_start(core, start);
         }
         self.wake_watchers(core);
     }

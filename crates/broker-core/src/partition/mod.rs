@@ -11,7 +11,9 @@ mod leader;
 mod list;
 mod open;
 mod read;
+mod rewrite;
 mod role;
+mod scrub;
 mod stream;
 mod view;
 
@@ -19,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use log_core::{MonoTime, Offset, Session, TopicPartition};
-use log_store::{Completion, Disk, LogEvent, LogId, PartitionLog, StartVerdict};
+use log_store::{Completion, Disk, Fault, LogEvent, LogId, PartitionLog, StartVerdict};
 use metadata_core::Topic;
 use replica_core::{Settings, StreamId};
 
@@ -32,6 +34,7 @@ use append::Incoming;
 pub(crate) use open::{directory, topic_directory};
 use read::WaitingRead;
 pub(crate) use role::Role;
+use scrub::Scrub;
 
 /// Which replication stream belongs to which partition, and on which side.
 pub(crate) type StreamTable = BTreeMap<StreamId, crate::shard::StreamUse>;
@@ -58,6 +61,9 @@ pub(crate) struct Partition<D: Disk> {
     last_session: Session,
     /// When a follower whose log refused an append tries again.
     restart_at: Option<MonoTime>,
+    scrub: Option<Scrub>,
+    /// Damage that a re-reading found.
+    found: Option<Fault>,
     gone: bool,
 }
 
@@ -105,6 +111,7 @@ impl<D: Disk> Partition<D> {
     pub(crate) fn take_timeout(&mut self, core: &mut Core<D>) {
         self.timer = None;
         self.log.tick(&mut core.disk, core.now);
+        self.scrub_step(core);
         match &mut self.role {
             Role::Leader(leader) => {
                 leader.machine.handle_timeout(core.now.mono);
@@ -124,6 +131,9 @@ impl<D: Disk> Partition<D> {
 
     /// Works on everything that was noted, until the partition rests.
     pub(crate) fn settle(&mut self, core: &mut Core<D>, streams: &mut StreamTable) {
+        if let Some(fault) = self.found.take() {
+            self.take_fault(core, streams, fault);
+        }
         loop {
             self.append_incoming(core);
             let mut worked = false;
@@ -206,7 +216,8 @@ impl<D: Disk> Partition<D> {
             Role::Damaged(damaged) => damaged.retry_at(),
             Role::Idle | Role::Closing => None,
         };
-        let next = role.into_iter().chain(self.log.poll_timeout()).min();
+        let scrub = self.scrub.as_ref().map(|scrub| scrub.at);
+        let next = role.into_iter().chain(self.log.poll_timeout()).chain(scrub).min();
         core.reschedule(Timer::Partition(self.id), self.timer, next);
         self.timer = next;
     }

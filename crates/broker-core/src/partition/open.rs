@@ -65,6 +65,8 @@ impl<D: Disk> Partition<D> {
             settings: core.config.replication,
             last_session: Session(0),
             restart_at: None,
+            scrub: None,
+            found: None,
             gone: false,
         })
     }

@@ -24,6 +24,8 @@ pub(super) enum WaitingRead {
     },
     /// Records of groups being loaded.
     Groups,
+    /// A piece of the log that is re-read to check it.
+    Scrub,
 }
 
 impl<D: Disk> Partition<D> {
@@ -102,6 +104,7 @@ impl<D: Disk> Partition<D> {
                 Err(error) => self.push_failed(core, stream, push.base_offset, &error),
             },
             Some(WaitingRead::Groups) => self.take_group_read(core, result),
+            Some(WaitingRead::Scrub) => self.take_scrubbed(core, result),
             None => {}
         }
     }
@@ -113,7 +116,7 @@ impl<D: Disk> Partition<D> {
                 WaitingRead::Fetch { origin, .. } => {
                     core.answer(origin, PartitionAnswer::Failed(error.clone()));
                 }
-                WaitingRead::Push { .. } | WaitingRead::Groups => {}
+                WaitingRead::Push { .. } | WaitingRead::Groups | WaitingRead::Scrub => {}
             }
         }
     }

@@ -192,6 +192,7 @@ impl<D: Disk> Partition<D> {
         if matches!(self.role, Role::Damaged(_) | Role::Closing) {
             return;
         }
+        self.scrub = None;
         self.leave(core, streams, &PartitionError::Damaged);
         let step = DamagedStep::AwaitingSeatLoss;
         self.role = Role::Damaged(Damaged { fault, step, retry_at: None });

@@ -3,6 +3,7 @@
 mod core;
 mod deliver;
 mod dispatch;
+mod idle;
 mod image;
 mod pending;
 mod placement;
@@ -60,6 +61,8 @@ pub struct Shard<D: Disk> {
     /// Waiting Fetches with the parts that moved.
     stale: BTreeMap<PendingId, BTreeSet<u32>>,
     next_idle_scan: Option<MonoTime>,
+    /// Where the background work goes on.
+    next_idle: Option<TopicPartition>,
     /// Partitions whose log the disk refused to open.
     unopened: BTreeSet<TopicPartition>,
     removals: image::Removals,
@@ -85,6 +88,7 @@ impl<D: Disk> Shard<D> {
             producer_ids: ProducerIds::default(),
             stale: BTreeMap::new(),
             next_idle_scan: None,
+            next_idle: None,
             unopened: BTreeSet::new(),
             removals: image::Removals::default(),
             stopped_clean: true,

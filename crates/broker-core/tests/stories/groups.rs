@@ -14,6 +14,9 @@ use kafka_wire::messages::offset_commit::*;
 use kafka_wire::messages::offset_fetch::*;
 use kafka_wire::messages::sync_group::*;
 
+use highwater_broker_core::Limits;
+use log_core::{PartitionIndex, TopicPartition};
+
 use crate::support::Cluster;
 use crate::support::client::parse;
 
@@ -334,4 +337,38 @@ fn a_pipelined_look_sees_the_commit_before_it() {
     let frame = cluster.take_response(1, connection).unwrap();
     let response: OffsetFetchResponse<'_> = parse(&frame, 7);
     assert_eq!(response.topics[0].partitions[0].committed_offset, 4);
+}
+
+#[test]
+fn the_log_of_groups_is_begun_anew_and_loses_no_position() {
+    let mut cluster = Cluster::new(3);
+    let limits = Limits { groups_rewrite_bytes: 4_000, ..Limits::default() };
+    cluster.limits = limits;
+    for broker in [1, 2, 3] {
+        cluster.kill(broker);
+        cluster.restart(broker);
+    }
+    cluster.create_topic("t", 1, 3, &[]);
+    cluster.pass(Duration::from_secs(2));
+    let coordinator = find(&mut cluster);
+    let member = join(&mut cluster, coordinator);
+    for offset in 0..200 {
+        assert_eq!(commit(&mut cluster, coordinator, Some(&member), "t", offset), ErrorCode::None);
+    }
+    cluster.pass(Duration::from_secs(2));
+    let log = cluster.broker(coordinator).shards[0].gauges();
+    assert_eq!(log.records_uncommitted, 0);
+    let id = TopicPartition {
+        topic_id: cluster.image.topic_by_name("__consumer_offsets").unwrap().id,
+        partition: PartitionIndex(i32::from(b'g') % 8),
+    };
+    assert_eq!(cluster.leader(id), coordinator, "the group's partition");
+    let start = cluster.list_offset(coordinator, "__consumer_offsets", id.partition.0, -2).offset;
+    assert!(start > 100, "the old part is gone: the log starts at {start}");
+    cluster.kill(coordinator);
+    cluster.fence(coordinator);
+    cluster.pass(Duration::from_secs(1));
+    let next = cluster.leader(id);
+    assert_eq!(committed(&mut cluster, next), (ErrorCode::None, 199));
+    assert_eq!(heartbeat(&mut cluster, next, &member), ErrorCode::None);
 }

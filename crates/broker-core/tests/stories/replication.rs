@@ -434,3 +434,52 @@ fn nothing_is_led_before_the_registration_is_applied() {
     cluster.pass(2 * SECOND);
     assert_eq!(cluster.isr(id), [1, 2, 3]);
 }
+
+#[test]
+fn retention_by_time_deletes_on_every_replica_and_small_segments_roll_by_age() {
+    let (mut cluster, id) = three_with(1, &[("segment.ms", "60000"), ("retention.ms", "300000")]);
+    let leader = cluster.leader(id);
+    for round in 0..5_i64 {
+        let timestamp = cluster.now.wall.0;
+        cluster.produce(leader, "t", 0, -1, batch_at(&[&format!("{round}")], timestamp));
+        cluster.pass(61 * SECOND);
+    }
+    assert_eq!(cluster.list_offset(leader, "t", 0, -2).offset, 0, "nothing is old enough");
+    cluster.pass(120 * SECOND);
+    let start = cluster.list_offset(leader, "t", 0, -2).offset;
+    assert!((1..5).contains(&start), "log start is {start}");
+    cluster.kill(leader);
+    cluster.fence(leader);
+    let next = cluster.leader(id);
+    assert!(cluster.list_offset(next, "t", 0, -2).offset >= start);
+}
+
+#[test]
+fn committed_batches_are_hashed_in_idle_moments() {
+    let (mut cluster, id) = three();
+    let leader = cluster.leader(id);
+    for _ in 0..4 {
+        cluster.produce(leader, "t", 0, -1, batch(&[&"x".repeat(100_000)]));
+    }
+    let now = cluster.now;
+    let shard = &mut cluster.broker(leader).shards[0];
+    let steps = (0..1_000).take_while(|_| shard.handle_idle(now)).count();
+    assert!((2..1_000).contains(&steps), "{steps} steps, then nothing is left");
+    assert!(shard.metrics().bytes_hashed > 400_000);
+    cluster.run();
+}
+
+#[test]
+fn gauges_count_what_the_shards_hold() {
+    let (mut cluster, id) = three();
+    let leader = cluster.leader(id);
+    cluster.produce(leader, "t", 0, -1, batch(&["a"]));
+    let gauges = cluster.broker(leader).shards[0].gauges();
+    assert_eq!((gauges.partitions, gauges.partitions_led, gauges.partitions_under_replicated), (1, 1, 0));
+    assert!(gauges.log_bytes > 0);
+    let [one, _] = others(leader);
+    cluster.kill(one);
+    cluster.fence(one);
+    let gauges = cluster.broker(leader).shards[0].gauges();
+    assert_eq!((gauges.partitions_under_replicated, gauges.partitions_under_min_isr), (1, 0));
+}
