@@ -36,6 +36,8 @@ pub const SESSION_TIMEOUT: Duration = Duration::from_millis(2_500);
 pub const PROPOSAL_RETRY: Duration = Duration::from_secs(1);
 /// How long brokers must have been calm before leaderships are returned (a guess: longer than a restart takes).
 pub const REBALANCE_CALM: Duration = Duration::from_secs(5);
+/// How late the controller may be called before it takes itself for stalled: it asks to be called within a second.
+pub const STALL_MAX: Duration = Duration::from_millis(1_500);
 /// How many leaderships are returned in one record.
 pub const REBALANCE_BATCH: usize = 500;
 /// How often marks of deleted topics are looked through.
@@ -93,6 +95,8 @@ pub struct Controller {
     rebalance: Rebalance,
     forget_due: MonoTime,
     members_due: MonoTime,
+    /// When `handle_timeout` was called last.
+    called: MonoTime,
     actions: VecDeque<ControllerAction>,
 }
 
@@ -106,6 +110,7 @@ impl Controller {
             rebalance: Rebalance::new(now),
             forget_due: now,
             members_due: now,
+            called: now,
             actions: VecDeque::new(),
         }
     }
@@ -143,6 +148,11 @@ impl Controller {
 
     /// Time has passed; `quorum` is how the quorum stands now.
     pub fn handle_timeout(&mut self, now: Now, image: &ClusterImage, quorum: &QuorumStatus) {
+        let pause = now.mono.since(self.called);
+        self.called = now.mono;
+        if pause > STALL_MAX {
+            self.sessions.forgive(pause);
+        }
         let expired = self.sessions.expire(now.mono);
         self.actions.extend(expired.map(ControllerAction::Propose));
         let elections = self.rebalance.due(now.mono, image);

@@ -113,6 +113,12 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         if let Leadership::Leads { controller, .. } = &mut self.leadership
             && !changes.is_empty()
         {
+            for change in changes {
+                if let Change::Broker(broker) = change {
+                    let standing = self.image.broker(*broker).map(|found| found.standing);
+                    tracing::info!(%broker, ?standing, "a broker stands differently");
+                }
+            }
             controller.handle_applied(self.now.mono, &self.image, changes);
         }
     }

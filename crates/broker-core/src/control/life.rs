@@ -208,7 +208,11 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     pub(super) fn note_own_outcome(&mut self, result: &Result<Answer, Refusal>) {
         match result {
             Ok(_) => {}
-            Err(refusal @ (Refusal::DuplicateBroker { .. } | Refusal::ReservedBroker { .. })) => {
+            Err(
+                refusal @ (Refusal::DuplicateBroker { .. }
+                | Refusal::ReservedBroker { .. }
+                | Refusal::FeatureLevelRefused { .. }),
+            ) => {
                 tracing::warn!(%refusal, "the registration is refused; it is tried again");
             }
             Err(refusal) => tracing::debug!(%refusal, "a proposal of this broker was refused"),

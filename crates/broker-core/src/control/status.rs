@@ -72,6 +72,8 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         };
         if status != self.status {
             self.status = status;
+            let (phase, is_controller) = (status.phase.name(), status.is_controller);
+            tracing::info!(phase, is_controller, controller_known = status.controller_known, "broker");
             if !self.ended {
                 self.actions.push_back(ControlAction::Status(status));
             }

@@ -1,6 +1,7 @@
 //! Sessions: who was heard when, who has expired, who may come back (C4, B2).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use log_core::{BrokerEpoch, BrokerId, MetadataOffset, MonoTime};
 
@@ -63,6 +64,13 @@ impl Sessions {
             _ => {
                 self.live.remove(&broker);
             }
+        }
+    }
+
+    /// This controller itself stood still for that long, and heard nobody: nobody is blamed for it.
+    pub(super) fn forgive(&mut self, stalled: Duration) {
+        for session in self.live.values_mut() {
+            session.heard = session.heard.after(stalled);
         }
     }
 

@@ -130,6 +130,19 @@ fn c4_all_that_expire_in_one_scan_are_fenced_in_one_record() {
 }
 
 #[test]
+fn a_controller_that_stood_still_blames_nobody() {
+    let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
+    bench.run(1_000, &[1, 2, 3]);
+    bench.now = MonoTime(bench.now.0 + 60_000 * MS);
+    bench.tick();
+    assert!(bench.proposed.is_empty());
+    bench.run(2_400, &[1, 2]);
+    assert_eq!(bench.standing(3), Standing::Active);
+    bench.run(200, &[1, 2]);
+    assert_eq!(bench.standing(3), Standing::Fenced);
+}
+
+#[test]
 fn c4_a_new_controller_counts_every_session_anew() {
     let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
     bench.run(2_400, &[1, 2]);
