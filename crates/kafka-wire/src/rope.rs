@@ -44,7 +44,11 @@ impl<F> Segment<F> {
         self.len() == 0
     }
 
-    fn advance(&mut self, n: usize) {
+    /// Takes the first `n` bytes off, which were sent.
+    ///
+    /// # Panics
+    /// If `n` is more than [`Segment::len`].
+    pub fn advance(&mut self, n: usize) {
         match self {
             Self::Bytes(bytes) => bytes.advance(n),
             Self::File(range) => {

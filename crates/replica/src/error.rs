@@ -149,3 +149,30 @@ pub enum JoinError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
+
+impl JoinError {
+    /// Whether trying again may help: the broker that was asked, or the controller, was not there.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Connect(e) => !e.is_about_certificates(),
+            Self::Stream(_) => true,
+            Self::Refused(refusal) => *refusal == JoinRefusal::NoController,
+            Self::Token | Self::Answer | Self::Identity(_) => false,
+        }
+    }
+}
+
+impl ConnectError {
+    /// Whether one side did not trust the other: calling again does not help.
+    fn is_about_certificates(&self) -> bool {
+        match self {
+            Self::Certificate { .. } => true,
+            Self::Handshake { cause: quinn::ConnectionError::TransportError(e), .. } => {
+                // Codes 0x100 to 0x1ff are TLS alerts (RFC 9001, section 4.8).
+                (0x100..0x200).contains(&u64::from(e.code))
+            }
+            _ => false,
+        }
+    }
+}

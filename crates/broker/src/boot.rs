@@ -1,0 +1,263 @@
+//! From a configuration to a running broker: the directory, the identity, the sockets, the threads.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::time::Duration;
+
+use broker_core::control::ControlConfig;
+use compression::CODECS;
+use disk::{DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
+use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
+use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
+use metadata_core::{Endpoint, Listener};
+use replica::{ClusterCa, Identity, JoinToken, PeerEndpoint};
+
+use crate::clock::Clock;
+use crate::config::{Config, Tcp};
+use crate::doors::{ClientTls, QuicDoor, bind_tcp};
+use crate::error::BootError;
+use crate::random;
+
+/// The checksum of everything that a broker writes.
+pub(crate) const CRC: log_core::Crc32c = crc32c::crc32c_append;
+
+/// How long a node goes on asking to be let in: the broker that it asks may be starting too.
+const JOIN_PATIENCE: Duration = Duration::from_secs(30);
+
+const JOIN_RETRY: Duration = Duration::from_millis(50);
+
+/// What is in a directory before it is formatted: the lock, and what a join leaves if it is cut short.
+const OWN_NAMES: [&str; 2] = [LOCK_FILE_NAME, "tls"];
+
+/// A log directory that is this broker's.
+pub(crate) struct Home {
+    pub(crate) lock: DirectoryLock,
+    pub(crate) handle: DirectoryHandle,
+    pub(crate) format: DirectoryFormat,
+    pub(crate) identity: Identity,
+    pub(crate) ca: Option<ClusterCa>,
+    /// Whether the last stop was clean; the mark is taken away.
+    pub(crate) clean: bool,
+}
+
+/// Opens or makes the log directory. A new one forms a cluster, or joins one if the configuration says so; joining needs the
+/// addresses of the replica door to tell.
+pub(crate) async fn open_home(config: &Config) -> Result<Home, BootError> {
+    let path = &config.data_dir;
+    let what = format!("highwater serve, node {}", config.node_id.map_or("?".to_owned(), |id| id.to_string()));
+    let lock = DirectoryLock::acquire(path, &what)?;
+    let handle = DirectoryHandle::open(path)?;
+    let mut disk = quiet_disk(&handle);
+    let refused = |refusal| BootError::Refused { path: path.clone(), refusal };
+    let found = read_format(&mut disk, &OWN_NAMES, CRC).map_err(refused)?;
+    let (format, identity) = match found {
+        Some(format) => (format, known(config, &format)?),
+        None => {
+            let (format, identity) = match (&config.join, &config.token) {
+                (Some(address), Some(token)) => join(config, address, token).await?,
+                _ => form(path, config.node_id.unwrap_or(BrokerId(1)))?,
+            };
+            write_format(&mut disk, &format, CRC, FileDisk::wait).map_err(|cause| at(path, cause))?;
+            (format, identity)
+        }
+    };
+    let clean = take_clean_mark(&mut disk, FileDisk::wait).map_err(|cause| at(path, cause))?;
+    Ok(Home { lock, handle, format, identity, ca: ClusterCa::load(path)?, clean })
+}
+
+/// A disk for calls that wait by themselves.
+pub(crate) fn quiet_disk(handle: &DirectoryHandle) -> FileDisk {
+    handle.disk(std::sync::Arc::new(|| {}))
+}
+
+pub(crate) fn at(path: &Path, cause: log_store::DiskError) -> BootError {
+    BootError::Disk { path: path.to_owned(), cause }
+}
+
+fn known(config: &Config, format: &DirectoryFormat) -> Result<Identity, BootError> {
+    let path = &config.data_dir;
+    if let Some(wanted) = config.node_id.filter(|wanted| *wanted != format.broker) {
+        let refusal = log_store::directory::DirectoryRefusal::OtherNode { found: format.broker, wanted };
+        return Err(BootError::Refused { path: path.clone(), refusal });
+    }
+    Identity::load(path)?.ok_or_else(|| BootError::NoIdentity { path: path.clone() })
+}
+
+/// Makes cluster, authority and identity of a first node.
+pub(crate) fn form(path: &Path, broker: BrokerId) -> Result<(DirectoryFormat, Identity), BootError> {
+    let cluster_id = ClusterId(random::bytes());
+    let ca = ClusterCa::create(cluster_id)?;
+    ca.store(path)?;
+    let identity = ca.issue(broker)?;
+    identity.store(path)?;
+    let format = DirectoryFormat { cluster_id, directory_id: DirectoryId(random::bytes()), broker, forms: true };
+    Ok((format, identity))
+}
+
+async fn join(config: &Config, address: &str, token: &str) -> Result<(DirectoryFormat, Identity), BootError> {
+    let failed = |cause| BootError::Join { address: address.to_owned(), cause: Box::new(cause) };
+    let token: JoinToken = token.parse().map_err(failed)?;
+    let Tcp { host, port } = address.parse().map_err(|_| failed(replica::JoinError::Token))?;
+    let directory_id = DirectoryId(random::bytes());
+    let replica = config.replica_advertise.clone().unwrap_or_else(|| config.replica_listen.clone());
+    let give_up = tokio::time::Instant::now() + JOIN_PATIENCE;
+    let joined = loop {
+        let addresses = vec![(replica.host.clone(), replica.port)];
+        match replica::join(&host, port, &token, directory_id, config.node_id, addresses).await {
+            Ok(joined) => break joined,
+            Err(e) if e.may_pass() && tokio::time::Instant::now() < give_up => {
+                tracing::debug!("not let in yet: {e}");
+                tokio::time::sleep(JOIN_RETRY).await;
+            }
+            Err(e) => return Err(failed(e)),
+        }
+    };
+    joined.identity.store(&config.data_dir)?;
+    let broker = joined.identity.broker;
+    let format = DirectoryFormat { cluster_id: joined.cluster, directory_id, broker, forms: false };
+    Ok((format, joined.identity))
+}
+
+/// The sockets of a broker, bound.
+pub(crate) struct Sockets {
+    pub(crate) kafka: std::net::TcpListener,
+    pub(crate) quic: QuicDoor,
+    pub(crate) peers: PeerEndpoint,
+    pub(crate) http: std::net::TcpListener,
+    pub(crate) tls: ClientTls,
+}
+
+/// Where a broker can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The Kafka door: TCP and TLS.
+    pub kafka: SocketAddr,
+    /// The QUIC door.
+    pub quic: SocketAddr,
+    /// The replica door.
+    pub replica: SocketAddr,
+    /// The HTTP port.
+    pub http: SocketAddr,
+}
+
+/// Binds every socket, so that a taken address is told before anything runs.
+pub(crate) fn bind(config: &Config, identity: &Identity) -> Result<(Sockets, Addresses), BootError> {
+    let tls = ClientTls::load(config, identity)?;
+    let listen = |address: &Tcp| bind_tcp(resolve(address)?).map_err(|cause| listening(address, cause));
+    let kafka = listen(&config.listen)?;
+    let bound = kafka.local_addr().map_err(BootError::Socket)?;
+    let socket = std::net::UdpSocket::bind(bound).map_err(|cause| listening(&config.listen, cause))?;
+    let quic = QuicDoor::open(socket, &tls, config.connection_idle)?;
+    let peers = PeerEndpoint::bind(resolve(&config.replica_listen)?, identity)?;
+    let http = listen(&config.http_listen)?;
+    let addresses = Addresses {
+        kafka: bound,
+        quic: quic.local_addr().map_err(BootError::Socket)?,
+        replica: peers.local_addr().map_err(BootError::Socket)?,
+        http: http.local_addr().map_err(BootError::Socket)?,
+    };
+    Ok((Sockets { kafka, quic, peers, http, tls }, addresses))
+}
+
+fn listening(address: &Tcp, cause: std::io::Error) -> BootError {
+    BootError::Listen { address: address.to_string(), cause }
+}
+
+fn resolve(address: &Tcp) -> Result<SocketAddr, BootError> {
+    let mut found = (address.host.as_str(), address.port).to_socket_addrs().map_err(|e| listening(address, e))?;
+    found.next().ok_or_else(|| listening(address, std::io::ErrorKind::AddrNotAvailable.into()))
+}
+
+/// What others are told: what the user advertises, else the address bound; the machine's name where that is every address.
+pub(crate) fn endpoints(config: &Config, bound: &Addresses) -> Vec<Endpoint> {
+    let endpoint = |listener, advertised: &Option<Tcp>, bound: SocketAddr| {
+        let Tcp { host, port } = advertised.clone().unwrap_or_else(|| told(bound));
+        Endpoint { listener, host, port: if port == 0 { bound.port() } else { port } }
+    };
+    vec![
+        endpoint(Listener::Kafka, &config.advertise, bound.kafka),
+        endpoint(Listener::Quic, &config.advertise, bound.quic),
+        endpoint(Listener::Http, &config.http_advertise, bound.http),
+        endpoint(Listener::Replica, &config.replica_advertise, bound.replica),
+    ]
+}
+
+fn told(bound: SocketAddr) -> Tcp {
+    let host = match bound.ip().is_unspecified() {
+        true => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        false => bound.ip().to_string(),
+    };
+    Tcp { host, port: bound.port() }
+}
+
+/// What Control is told at the start.
+pub(crate) fn control_config(
+    config: &Config,
+    format: &DirectoryFormat,
+    clean: bool,
+    endpoints: Vec<Endpoint>,
+    clock: Clock,
+) -> ControlConfig {
+    let micros = u64::try_from(clock.now().wall.0).unwrap_or_default().saturating_mul(1_000);
+    ControlConfig {
+        broker: format.broker,
+        directory: format.directory_id,
+        cluster_id: format.cluster_id,
+        forms: format.forms,
+        incarnation: Incarnation(micros),
+        clean,
+        rack: config.rack.clone(),
+        endpoints,
+        shards: shards(config),
+        cluster_configs: cluster_configs(config),
+        seed: random::bytes(),
+        crc: CRC,
+    }
+}
+
+/// How many shards the configuration asks for.
+pub(crate) fn shards(config: &Config) -> u16 {
+    match config.shards {
+        0 => std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(u16::MAX)),
+        shards => shards,
+    }
+}
+
+fn cluster_configs(config: &Config) -> Vec<(String, String)> {
+    let retention = config.default_retention.map_or(-1, |keep| i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+    let configs = [
+        ("num.partitions", config.default_partitions.to_string()),
+        ("default.replication.factor", config.default_replication_factor.to_string()),
+        ("min.insync.replicas", config.default_min_insync_replicas.to_string()),
+        ("log.retention.ms", retention.to_string()),
+        ("auto.create.topics.enable", config.auto_create_topics.to_string()),
+    ];
+    configs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What a shard is told at its making.
+pub(crate) fn shard_config(
+    config: &Config,
+    broker: BrokerId,
+    clean: bool,
+    shard: u16,
+    shards: u16,
+) -> broker_core::ShardConfig {
+    broker_core::ShardConfig {
+        broker,
+        shard: broker_core::ShardId(shard),
+        shards,
+        crc: CRC,
+        codecs: CODECS,
+        seed: u64::from_be_bytes(random::bytes()),
+        limits: broker_core::Limits {
+            request_bytes_max: usize::try_from(config.request_bytes_max).unwrap_or(usize::MAX),
+            idle: config.connection_idle,
+            ..broker_core::Limits::default()
+        },
+        groups: coordinator_core::GroupConfig::default(),
+        replication: replica_core::Settings::default(),
+        clean_start: clean,
+        reserve_bytes: config.disk_reserve_bytes,
+    }
+}

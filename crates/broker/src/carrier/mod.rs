@@ -1,0 +1,9 @@
+//! What carries Kafka frames between clients and a shard. Each connection is served by one task on its shard's thread.
+
+mod file;
+mod outlet;
+pub(crate) mod stream;
+pub(crate) mod tcp;
+
+pub(crate) use file::Served;
+pub(crate) use outlet::Outlet;

@@ -1,0 +1,133 @@
+//! Plain TCP: reads whole bursts into the connection's receive buffer, writes with one `sendmsg`, and files by `sendfile`.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+
+use kafka_wire::{FileRange, FrameReader, Segment};
+use log_store::Disk;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use super::Served;
+use super::outlet::Outlet;
+use crate::host::Host;
+use broker_core::{ConnectionId, Door, DoorKind};
+
+/// Pieces that one `sendmsg` takes. Far below the system's limit of 1,024; more gains nothing.
+const SLICES_MAX: usize = 64;
+
+/// Bytes that one `sendfile` asks for, so that one large fetch does not hold the thread (a guess).
+const SENDFILE_BYTES_MAX: usize = 1 << 20;
+
+/// Serves one connection until either side ends it.
+pub(crate) async fn serve<D>(host: Rc<Host<D>>, stream: TcpStream)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let door = Door { kind: DoorKind::Tcp, local: stream.local_addr().ok(), peer: stream.peer_addr().ok() };
+    let (id, outlet) = host.open(door);
+    let ended = tokio::select! {
+        ended = read(&host, &stream, id, &outlet) => ended,
+        ended = write(&host, &stream, id, &outlet) => ended,
+    };
+    if let Err(e) = ended {
+        tracing::debug!("connection {} from {:?} ended: {e}", id.0, door.peer);
+    }
+    host.closed(id);
+}
+
+async fn read<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> io::Result<()>
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let mut frames = FrameReader::new(host.request_bytes_max());
+    loop {
+        outlet.may_read().await;
+        if outlet.is_closing() {
+            return std::future::pending().await;
+        }
+        stream.readable().await?;
+        match stream.try_read_buf(&mut frames.spare()) {
+            Ok(0) => return Ok(()),
+            Ok(_) => host.received(id, &mut frames).map_err(io::Error::other)?,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+async fn write<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> io::Result<()>
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    loop {
+        outlet.ready.notified().await;
+        let mut pieces = outlet.take();
+        while !pieces.is_empty() {
+            match stream.try_io(Interest::WRITABLE, || write_some(stream, &mut pieces)) {
+                Ok(n) => host.written(id, n),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
+                Err(e) => return Err(e),
+            }
+            pieces.extend(outlet.take());
+        }
+        if outlet.is_closing() {
+            return Ok(());
+        }
+    }
+}
+
+/// One system call's worth of the pieces; gives the bytes written and takes them off the front.
+fn write_some<F: Served>(stream: &TcpStream, pieces: &mut VecDeque<Segment<F>>) -> io::Result<usize> {
+    let n = match pieces.front() {
+        Some(Segment::File(range)) => send_file(stream, range)?,
+        _ => send_bytes(stream, pieces)?,
+    };
+    advance(pieces, n);
+    Ok(n)
+}
+
+fn send_bytes<F>(stream: &TcpStream, pieces: &VecDeque<Segment<F>>) -> io::Result<usize> {
+    let bytes = || pieces.iter().map_while(|piece| match piece {
+        Segment::Bytes(bytes) => Some(bytes),
+        Segment::File(_) => None,
+    });
+    let slices: Vec<IoSlice<'_>> = bytes().take(SLICES_MAX).map(|bytes| IoSlice::new(bytes)).collect();
+    let more = if slices.len() < pieces.len() { SendFlags::MORE } else { SendFlags::empty() };
+    Ok(sendmsg(stream, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL | more)?)
+}
+
+/// A short send means that the file is shorter than the log believes: the client must not take the rest for records.
+fn send_file<F: Served>(stream: &TcpStream, range: &FileRange<F>) -> io::Result<usize> {
+    let Some(descriptor) = range.file.descriptor() else {
+        let mut bytes = vec![0; (range.len as usize).min(SENDFILE_BYTES_MAX)];
+        range.file.read_exact_at(range.position, &mut bytes)?;
+        return Ok(rustix::net::send(stream, &bytes, SendFlags::NOSIGNAL)?);
+    };
+    let mut position = range.position;
+    let count = (range.len as usize).min(SENDFILE_BYTES_MAX);
+    match rustix::fs::sendfile(stream, descriptor, Some(&mut position), count)? {
+        0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a segment file is shorter than its log")),
+        n => Ok(n),
+    }
+}
+
+/// Takes `n` written bytes off the front.
+pub(super) fn advance<F>(pieces: &mut VecDeque<Segment<F>>, mut n: usize) {
+    while n > 0
+        && let Some(front) = pieces.front_mut()
+    {
+        let step = front.len().min(n);
+        n -= step;
+        if step == front.len() {
+            pieces.pop_front();
+        } else {
+            front.advance(step);
+        }
+    }
+}

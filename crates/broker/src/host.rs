@@ -1,0 +1,195 @@
+//! One shard on its thread: everything that happens there is handed to the `Shard` value, and what it wants is done.
+//!
+//! Connections, timers and messages from other threads are tasks of one current-thread runtime. Each calls in here with
+//! what happened, and before it returns [`Host::settle`] carries out every action: answers are with their connections'
+//! writers when the burst that caused them is done, so that a burst costs one write.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use broker_core::{ConnectionId, Door, Shard, ShardAction, ShardGauges};
+use kafka_wire::{FrameError, FrameReader};
+use log_core::{MonoTime, Now};
+use log_store::Disk;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+
+use crate::carrier::{Outlet, Served};
+use crate::clock::Clock;
+use crate::links::{Links, ShardReport};
+use crate::replication::{self, Replication};
+
+/// A shard with its connections. Lives on one thread; tasks share it as `Rc`.
+pub(crate) struct Host<D: Disk> {
+    state: RefCell<State<D>>,
+    links: Links<D::File>,
+    replication: Replication<D::File>,
+    clock: Clock,
+    request_bytes_max: usize,
+    /// The shard's next deadline moved forward.
+    rearm: Notify,
+    armed: Cell<Option<MonoTime>>,
+    connections_made: Cell<u64>,
+}
+
+struct State<D: Disk> {
+    shard: Shard<D>,
+    outlets: BTreeMap<ConnectionId, Rc<Outlet<D::File>>>,
+}
+
+impl<D> Host<D>
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    pub(crate) fn new(
+        shard: Shard<D>,
+        links: Links<D::File>,
+        replication: Replication<D::File>,
+        clock: Clock,
+        request_bytes_max: usize,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            state: RefCell::new(State { shard, outlets: BTreeMap::new() }),
+            links,
+            replication,
+            clock,
+            request_bytes_max,
+            rearm: Notify::new(),
+            armed: Cell::new(None),
+            connections_made: Cell::new(0),
+        })
+    }
+
+    pub(crate) fn request_bytes_max(&self) -> usize {
+        self.request_bytes_max
+    }
+
+    pub(crate) fn replication(&self) -> &Replication<D::File> {
+        &self.replication
+    }
+
+    /// Hands something to the shard, then does what it wants.
+    pub(crate) fn with<R>(self: &Rc<Self>, happened: impl FnOnce(&mut Shard<D>, Now) -> R) -> R {
+        let result = happened(&mut self.state.borrow_mut().shard, self.clock.now());
+        self.settle();
+        result
+    }
+
+    /// A client came in.
+    pub(crate) fn open(self: &Rc<Self>, door: Door) -> (ConnectionId, Rc<Outlet<D::File>>) {
+        self.connections_made.set(self.connections_made.get() + 1);
+        let id = ConnectionId(self.connections_made.get());
+        let outlet = Rc::new(Outlet::new());
+        self.state.borrow_mut().outlets.insert(id, outlet.clone());
+        self.with(|shard, now| shard.handle_connection_opened(now, id, door));
+        (id, outlet)
+    }
+
+    /// A client's bytes came: every whole frame in them is handled as one burst.
+    pub(crate) fn received(self: &Rc<Self>, id: ConnectionId, frames: &mut FrameReader) -> Result<(), FrameError> {
+        let now = self.clock.now();
+        let outcome = {
+            let mut state = self.state.borrow_mut();
+            loop {
+                match frames.next_frame() {
+                    Ok(Some(frame)) => state.shard.handle_frame(now, id, frame),
+                    Ok(None) => break Ok(()),
+                    Err(e) => break Err(e),
+                }
+            }
+        };
+        self.settle();
+        outcome
+    }
+
+    /// A client took this many bytes.
+    pub(crate) fn written(self: &Rc<Self>, id: ConnectionId, bytes: usize) {
+        self.with(|shard, now| shard.handle_written(now, id, bytes as u64));
+    }
+
+    /// A client is gone.
+    pub(crate) fn closed(self: &Rc<Self>, id: ConnectionId) {
+        if self.state.borrow_mut().outlets.remove(&id).is_some() {
+            self.with(|shard, now| shard.handle_connection_closed(now, id));
+        }
+    }
+
+    /// Completions wait in the disk.
+    pub(crate) fn disk(self: &Rc<Self>) {
+        self.with(|shard, now| shard.handle_disk(now));
+    }
+
+    pub(crate) fn report(&self) -> ShardReport {
+        let state = self.state.borrow();
+        ShardReport {
+            shard: self.links.shard,
+            metrics: state.shard.metrics().clone(),
+            gauges: ShardGauges { connections: state.outlets.len() as u64, ..ShardGauges::default() },
+        }
+    }
+
+    /// Wakes the shard at its deadlines, for ever.
+    pub(crate) async fn keep_time(self: Rc<Self>) {
+        loop {
+            match self.armed.get() {
+                None => self.rearm.notified().await,
+                Some(at) => tokio::select! {
+                    () = tokio::time::sleep_until(self.clock.instant(at)) => {
+                        self.with(|shard, now| shard.handle_timeout(now));
+                    }
+                    () = self.rearm.notified() => {}
+                },
+            }
+        }
+    }
+
+    /// Carries out what the shard wants until it wants nothing more.
+    fn settle(self: &Rc<Self>) {
+        let mut state = self.state.borrow_mut();
+        while let Some(action) = state.shard.poll_action() {
+            self.carry_out(&mut state, action);
+        }
+        let deadline = state.shard.poll_timeout();
+        let sooner = deadline.is_some_and(|at| self.armed.get().is_none_or(|armed| at < armed));
+        self.armed.set(deadline);
+        if sooner {
+            self.rearm.notify_one();
+        }
+    }
+
+    fn carry_out(self: &Rc<Self>, state: &mut State<D>, action: ShardAction<D::File>) {
+        match action {
+            ShardAction::Send { connection, rope } => {
+                if let Some(outlet) = state.outlets.get(&connection) {
+                    outlet.push(rope);
+                }
+            }
+            ShardAction::PauseReading(connection) => {
+                if let Some(outlet) = state.outlets.get(&connection) {
+                    outlet.pause(true);
+                }
+            }
+            ShardAction::ResumeReading(connection) => {
+                if let Some(outlet) = state.outlets.get(&connection) {
+                    outlet.pause(false);
+                }
+            }
+            ShardAction::Close { connection, reason } => {
+                if let Some(outlet) = state.outlets.remove(&connection) {
+                    tracing::info!("connection {} is closed: {reason}", connection.0);
+                    outlet.close();
+                }
+            }
+            ShardAction::ToControl(request) => self.links.to_control(request),
+            ShardAction::ToShard(shard, message) => self.links.to_shard(shard, message),
+            ShardAction::ConnectReplica { key, broker, addresses, shard } => {
+                spawn_local(replication::follow(self.clone(), key, broker, addresses, shard));
+            }
+            ShardAction::ReplicaSend { stream, rope } => self.replication.send(stream, rope),
+            ShardAction::CloseReplica { stream } => self.replication.close(stream),
+            ShardAction::Stop(code) => self.links.ended(code),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The channels between the threads of one broker. Nothing is shared but these.
+
+use std::net::TcpStream;
+
+use broker_core::control::ControlStatus;
+use broker_core::{ControlRequest, ExitCode, PeerMessage, ShardGauges, ShardId, ShardMessage, ShardMetrics};
+use replica::Arrival;
+use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, oneshot};
+
+/// What other threads hand to a shard's.
+pub(crate) enum ToShard<F> {
+    /// From Control.
+    Control(ShardMessage),
+    /// From another shard.
+    Peer(ShardId, PeerMessage<F>),
+    /// A client that the listener let in.
+    Tcp(TcpStream),
+    /// A client in this process.
+    Memory(DuplexStream),
+    /// A client's QUIC connection.
+    Quic(quinn::Incoming),
+    /// A broker that replicates from here.
+    Replica(Arrival),
+    /// Asks for the counters.
+    Metrics(oneshot::Sender<ShardReport>),
+}
+
+/// A shard's counters, and what its driver counts beside them.
+#[derive(Clone, Debug)]
+pub(crate) struct ShardReport {
+    pub(crate) shard: ShardId,
+    pub(crate) metrics: ShardMetrics,
+    pub(crate) gauges: ShardGauges,
+}
+
+/// What other threads hand to Control's.
+pub(crate) enum ToControl {
+    /// From a shard.
+    Shard(ShardId, ControlRequest),
+    /// A shard had to end the process.
+    Ended(ExitCode),
+    /// The process was asked to stop.
+    Stop,
+}
+
+/// What Control's thread lets the others see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// How the broker stands in its cluster.
+    pub status: ControlStatus,
+    /// Why it ended, once it has.
+    pub ended: Option<ExitCode>,
+}
+
+pub(crate) type ShardSender<F> = mpsc::UnboundedSender<ToShard<F>>;
+pub(crate) type ShardReceiver<F> = mpsc::UnboundedReceiver<ToShard<F>>;
+pub(crate) type ControlSender = mpsc::UnboundedSender<ToControl>;
+
+/// A shard's ways to the others.
+pub(crate) struct Links<F> {
+    pub(crate) shard: ShardId,
+    pub(crate) control: ControlSender,
+    pub(crate) shards: Vec<ShardSender<F>>,
+}
+
+impl<F> Links<F> {
+    /// A receiver that is gone means that the process is ending: what it would have been told does not matter any more.
+    pub(crate) fn to_control(&self, request: ControlRequest) {
+        let _ = self.control.send(ToControl::Shard(self.shard, request));
+    }
+
+    pub(crate) fn to_shard(&self, to: ShardId, message: PeerMessage<F>) {
+        if let Some(shard) = self.shards.get(usize::from(to.0)) {
+            let _ = shard.send(ToShard::Peer(self.shard, message));
+        }
+    }
+
+    pub(crate) fn ended(&self, code: ExitCode) {
+        let _ = self.control.send(ToControl::Ended(code));
+    }
+}
+
+/// The shard of the next client: the one with the fewest connections would need to be asked, so they take turns.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    next: usize,
+}
+
+impl Turns {
+    pub(crate) fn next<'a, F>(&mut self, shards: &'a [ShardSender<F>]) -> &'a ShardSender<F> {
+        self.next = (self.next + 1) % shards.len();
+        shards.get(self.next).expect("the remainder is below the length, and a broker has a shard")
+    }
+}
+

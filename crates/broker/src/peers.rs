@@ -1,0 +1,304 @@
+//! The streams between the Controls of brokers: heartbeats and proposals, the quorum's messages, nodes that join.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use broker_core::control::{FrameSource, Peer, PeerStreamId};
+use bytes::Bytes;
+use log_core::{BrokerId, DirectoryId, FrameLimits, frame_head};
+use log_store::Disk;
+use metadata_core::frames::CONTROL_FRAME_VERSION;
+use metadata_core::{CONTROL_FRAME_LIMITS, ControlFrame, MetadataQuorum, QuorumMember};
+use quorum::{Call, CallError, RaftService, RaftTransport};
+use replica::{FrameReceiver, FrameSender, PeerConnection, PeerEndpoint, Pool, StreamError, Target};
+use replica_core::StreamKind;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::spawn_local;
+
+use crate::control_host::ControlHost;
+use crate::joining::{self, Gate};
+
+/// The version of the quorum's stream: one request and its answer, as the payloads of two frames.
+const RAFT_STREAM_VERSION: u8 = 1;
+
+/// A snapshot of the cluster image is the largest message of the quorum.
+const RAFT_FRAME_LIMITS: FrameLimits = FrameLimits { header_bytes_max: 8, payload_bytes_max: 256 << 20 };
+
+/// Frames that wait for one peer; what comes beyond is lost, as on a network.
+const WAITING_MAX: usize = 10_000;
+
+/// The control streams of a broker, on Control's thread.
+pub(crate) struct ControlPeers {
+    pool: Option<Pool>,
+    service: Option<RaftService>,
+    gate: Gate,
+    dialled: RefCell<BTreeMap<DirectoryId, Rc<Waiting>>>,
+    accepted: RefCell<BTreeMap<PeerStreamId, Rc<Waiting>>>,
+    accepted_made: Cell<u64>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    frames: RefCell<VecDeque<Bytes>>,
+    ready: Notify,
+}
+
+impl Waiting {
+    fn push(&self, frame: &ControlFrame) {
+        let mut frames = self.frames.borrow_mut();
+        if frames.len() < WAITING_MAX {
+            frames.push_back(frame.encode());
+            self.ready.notify_one();
+        }
+    }
+}
+
+impl ControlPeers {
+    pub(crate) fn new(endpoint: Option<PeerEndpoint>, service: Option<RaftService>, gate: Gate) -> Self {
+        Self {
+            pool: endpoint.map(Pool::new),
+            service,
+            gate,
+            dialled: RefCell::default(),
+            accepted: RefCell::default(),
+            accepted_made: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Sends on a stream that a peer dialled; nothing if it is gone.
+    pub(crate) fn reply(&self, stream: PeerStreamId, frame: &ControlFrame) {
+        if let Some(waiting) = self.accepted.borrow().get(&stream) {
+            waiting.push(frame);
+        }
+    }
+}
+
+/// Sends to a peer, over a stream that is dialled if there is none.
+pub(crate) fn send<D, Q>(host: &Rc<ControlHost<D, Q>>, peer: Peer, frame: &ControlFrame)
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    let known = host.peers.dialled.borrow().get(&peer.directory).cloned();
+    let waiting = known.unwrap_or_else(|| {
+        let waiting = Rc::<Waiting>::default();
+        host.peers.dialled.borrow_mut().insert(peer.directory, waiting.clone());
+        spawn_local(dial(host.clone(), peer, waiting.clone()));
+        waiting
+    });
+    waiting.push(frame);
+}
+
+async fn dial<D, Q>(host: Rc<ControlHost<D, Q>>, peer: Peer, waiting: Rc<Waiting>)
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    let directory = peer.directory;
+    match open(&host.peers, &peer).await {
+        Ok((sender, receiver)) => {
+            serve(&host, FrameSource::Dialled(directory), peer.broker, &waiting, sender, receiver).await;
+        }
+        Err(e) => tracing::debug!("no control stream to broker {}: {e}", peer.broker),
+    }
+    host.peers.dialled.borrow_mut().remove(&directory);
+    host.with(|control, now| control.handle_peer_closed(now, directory));
+}
+
+async fn open(peers: &ControlPeers, peer: &Peer) -> Result<(FrameSender, FrameReceiver), Box<dyn std::error::Error>> {
+    let pool = peers.pool.as_ref().ok_or("a broker in memory has no peers")?;
+    let connection = pool.connection(peer.broker, &peer.addresses, Target::Control).await?;
+    Ok(connection.open(StreamKind::Control, CONTROL_FRAME_VERSION).await?)
+}
+
+/// Carries control frames both ways until the stream ends.
+async fn serve<D, Q>(
+    host: &Rc<ControlHost<D, Q>>,
+    source: FrameSource,
+    broker: BrokerId,
+    waiting: &Waiting,
+    mut sender: FrameSender,
+    mut receiver: FrameReceiver,
+) where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    let ended = tokio::select! {
+        ended = read(host, source, broker, &mut receiver) => ended,
+        ended = write(waiting, &mut sender) => ended,
+    };
+    if let Err(e) = ended {
+        tracing::debug!("the control stream with broker {broker} ended: {e}");
+    }
+}
+
+async fn read<D, Q>(
+    host: &Rc<ControlHost<D, Q>>,
+    source: FrameSource,
+    broker: BrokerId,
+    receiver: &mut FrameReceiver,
+) -> Result<(), StreamError>
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    while let Some(frame) = receiver.next(CONTROL_FRAME_LIMITS).await? {
+        match ControlFrame::decode(&frame) {
+            Ok(frame) => host.with(|control, now| control.handle_peer_frame(now, source, broker, frame)),
+            Err(e) => {
+                tracing::warn!("broker {broker} sent a malformed control frame: {e}");
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn write(waiting: &Waiting, sender: &mut FrameSender) -> Result<(), StreamError> {
+    loop {
+        let mut frames: Vec<Bytes> = waiting.frames.take().into();
+        match frames.is_empty() {
+            true => waiting.ready.notified().await,
+            false => sender.send(&mut frames).await?,
+        }
+    }
+}
+
+/// Serves a connection that a peer made to Control.
+pub(crate) async fn accept<D, Q>(host: Rc<ControlHost<D, Q>>, connection: PeerConnection)
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    while let Ok((sender, receiver)) = connection.accept().await {
+        spawn_local(accept_stream(host.clone(), connection.clone(), sender, receiver));
+    }
+}
+
+async fn accept_stream<D, Q>(
+    host: Rc<ControlHost<D, Q>>,
+    connection: PeerConnection,
+    sender: FrameSender,
+    mut receiver: FrameReceiver,
+) where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    let hello = match receiver.hello().await {
+        Ok(hello) => hello,
+        Err(e) => return tracing::debug!("a stream ended before it began: {e}"),
+    };
+    match (hello, connection.broker()) {
+        ((StreamKind::Join, replica::JOIN_STREAM_VERSION), _) => joining::let_in(&host, sender, receiver).await,
+        ((StreamKind::Control, CONTROL_FRAME_VERSION), Some(broker)) => {
+            host.peers.accepted_made.set(host.peers.accepted_made.get() + 1);
+            let stream = PeerStreamId(host.peers.accepted_made.get());
+            let waiting = Rc::<Waiting>::default();
+            host.peers.accepted.borrow_mut().insert(stream, waiting.clone());
+            serve(&host, FrameSource::Accepted(stream), broker, &waiting, sender, receiver).await;
+            host.peers.accepted.borrow_mut().remove(&stream);
+        }
+        ((StreamKind::Raft, RAFT_STREAM_VERSION), Some(_)) => {
+            if let Some(service) = &host.peers.service
+                && let Err(e) = answer(service, sender, receiver).await
+            {
+                tracing::debug!("a message of the quorum was not answered: {e}");
+            }
+        }
+        ((kind, version), broker) => {
+            tracing::warn!("{broker:?} opened a stream of kind {kind:?}, version {version}, which is not served");
+            connection.close("this kind of stream is not served here");
+        }
+    }
+}
+
+async fn answer(
+    service: &RaftService,
+    mut sender: FrameSender,
+    mut receiver: FrameReceiver,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let request = receiver.next(RAFT_FRAME_LIMITS).await?.ok_or(StreamError::Cut)?;
+    let answer = service.answer(&request.payload).await?;
+    sender.send(&mut framed(answer)).await?;
+    sender.finish();
+    Ok(())
+}
+
+fn framed(payload: Vec<u8>) -> [Bytes; 2] {
+    [frame_head(&[], payload.len()).into(), payload.into()]
+}
+
+type Request = (QuorumMember, Vec<u8>, oneshot::Sender<Result<Vec<u8>, CallError>>);
+
+/// Carries the quorum's messages: raft's tasks may run anywhere, the connections live on Control's thread.
+pub(crate) struct RaftCalls {
+    sender: mpsc::UnboundedSender<Request>,
+}
+
+/// The receiving end of [`RaftCalls`].
+pub(crate) struct RaftCaller {
+    receiver: mpsc::UnboundedReceiver<Request>,
+}
+
+pub(crate) fn raft_calls() -> (RaftCalls, RaftCaller) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (RaftCalls { sender }, RaftCaller { receiver })
+}
+
+impl RaftTransport for RaftCalls {
+    fn call(&self, member: &QuorumMember, request: Vec<u8>) -> Call {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.sender.send((member.clone(), request, reply)).is_ok();
+        let address = address(member);
+        Box::pin(async move {
+            match sent {
+                true => answer.await.unwrap_or_else(|_| Err(unreachable(address, std::io::ErrorKind::NotConnected))),
+                false => Err(unreachable(address, std::io::ErrorKind::NotConnected)),
+            }
+        })
+    }
+}
+
+impl RaftCaller {
+    /// Carries out calls until the quorum is gone.
+    pub(crate) async fn run(mut self, pool: Pool) {
+        while let Some((member, request, reply)) = self.receiver.recv().await {
+            let pool = pool.clone();
+            spawn_local(async move {
+                // Raft gives up a call by dropping its receiver.
+                let _ = reply.send(call(&pool, &member, request).await);
+            });
+        }
+    }
+}
+
+async fn call(pool: &Pool, member: &QuorumMember, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
+    let failed = |cause: Box<dyn std::error::Error + Send + Sync>| unreachable(address(member), std::io::Error::other(cause));
+    let connection = pool
+        .connection(member.broker, &member.addresses, Target::Control)
+        .await
+        .map_err(|e| failed(e.into()))?;
+    exchange(&connection, request).await.map_err(|e| failed(e.into()))
+}
+
+fn address(member: &QuorumMember) -> String {
+    let first = member.addresses.first();
+    first.map_or_else(|| "nowhere".to_owned(), |(host, port)| format!("{host}:{port}"))
+}
+
+fn unreachable(address: String, cause: impl Into<std::io::Error>) -> CallError {
+    CallError::Unreachable { address, cause: cause.into() }
+}
+
+async fn exchange(connection: &PeerConnection, request: Vec<u8>) -> Result<Vec<u8>, StreamError> {
+    let (mut sender, mut receiver) = connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await?;
+    sender.send(&mut framed(request)).await?;
+    sender.finish();
+    let answer = receiver.next(RAFT_FRAME_LIMITS).await?.ok_or(StreamError::Cut)?;
+    Ok(answer.payload.to_vec())
+}

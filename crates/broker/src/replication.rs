@@ -1,0 +1,235 @@
+//! The replication streams of one shard: opened to leaders, accepted from followers, frames in and out.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use broker_core::{ReplicaKey, ShardId};
+use bytes::Bytes;
+use kafka_wire::{Rope, Segment};
+use log_core::{BrokerId, FrameLimits};
+use log_store::Disk;
+use replica::{Arrival, FrameReceiver, FrameSender, PeerConnection, PeerEndpoint, Pool, StreamError, Target};
+use replica_core::{
+    CloseReason, FOLLOWER_FRAME_LIMITS, LEADER_FRAME_LIMITS, REPLICA_STREAM_VERSION, StreamId, StreamKind,
+};
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+
+use crate::carrier::Served;
+use crate::host::Host;
+
+/// Bytes of a file range that are held in memory at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// The replication streams of a shard, on its thread.
+pub(crate) struct Replication<F> {
+    pool: Option<Pool>,
+    outlets: RefCell<BTreeMap<StreamId, Rc<StreamOutlet<F>>>>,
+    streams_made: Cell<u64>,
+}
+
+struct StreamOutlet<F> {
+    waiting: RefCell<VecDeque<Rope<F>>>,
+    ready: Notify,
+    closing: Cell<bool>,
+}
+
+impl<F: Served> Replication<F> {
+    /// None of a broker in memory: it has no peers.
+    pub(crate) fn new(endpoint: Option<PeerEndpoint>) -> Self {
+        Self { pool: endpoint.map(Pool::new), outlets: RefCell::default(), streams_made: Cell::new(0) }
+    }
+
+    fn open(&self) -> (StreamId, Rc<StreamOutlet<F>>) {
+        self.streams_made.set(self.streams_made.get() + 1);
+        let stream = StreamId(self.streams_made.get());
+        let outlet = Rc::new(StreamOutlet {
+            waiting: RefCell::default(),
+            ready: Notify::new(),
+            closing: Cell::new(false),
+        });
+        self.outlets.borrow_mut().insert(stream, outlet.clone());
+        (stream, outlet)
+    }
+
+    pub(crate) fn send(&self, stream: StreamId, rope: Rope<F>) {
+        if let Some(outlet) = self.outlets.borrow().get(&stream) {
+            outlet.waiting.borrow_mut().push_back(rope);
+            outlet.ready.notify_one();
+        }
+    }
+
+    /// What waits still goes out; then the stream ends.
+    pub(crate) fn close(&self, stream: StreamId) {
+        if let Some(outlet) = self.outlets.borrow_mut().remove(&stream) {
+            outlet.closing.set(true);
+            outlet.ready.notify_one();
+        }
+    }
+}
+
+/// Opens a stream to a leader and serves it until it ends.
+pub(crate) async fn follow<D>(
+    host: Rc<Host<D>>,
+    key: ReplicaKey,
+    broker: BrokerId,
+    addresses: Vec<(String, u16)>,
+    shard: ShardId,
+) where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    match dial(host.replication().pool.as_ref(), broker, &addresses, shard).await {
+        Ok((sender, receiver)) => {
+            let (stream, outlet) = host.replication().open();
+            host.with(|shard, now| shard.handle_replica_connected(now, key, stream));
+            serve(&host, stream, &outlet, sender, receiver, LEADER_FRAME_LIMITS).await;
+        }
+        Err(e) => {
+            tracing::debug!("no replication stream to broker {broker}: {e}");
+            host.with(|shard, now| shard.handle_replica_refused(now, key));
+        }
+    }
+}
+
+async fn dial(
+    pool: Option<&Pool>,
+    broker: BrokerId,
+    addresses: &[(String, u16)],
+    shard: ShardId,
+) -> Result<(FrameSender, FrameReceiver), Box<dyn std::error::Error>> {
+    let pool = pool.ok_or("a broker in memory has no peers")?;
+    let connection = pool.connection(broker, addresses, Target::Shard(shard.0)).await?;
+    Ok(connection.open(StreamKind::Replica, REPLICA_STREAM_VERSION).await?)
+}
+
+/// Lets a peer in and serves the streams that it opens.
+pub(crate) async fn accept<D>(host: Rc<Host<D>>, arrival: Arrival)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let connection = match arrival.complete().await {
+        Ok(connection) => connection,
+        Err(e) => return tracing::info!("a peer is not let in: {e}"),
+    };
+    let Some(peer) = connection.broker() else {
+        return connection.close("replication needs a broker's certificate");
+    };
+    while let Ok((sender, receiver)) = connection.accept().await {
+        spawn_local(lead(host.clone(), connection.clone(), peer, sender, receiver));
+    }
+}
+
+async fn lead<D>(
+    host: Rc<Host<D>>,
+    connection: PeerConnection,
+    peer: BrokerId,
+    sender: FrameSender,
+    mut receiver: FrameReceiver,
+) where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    match receiver.hello().await {
+        Ok((StreamKind::Replica, REPLICA_STREAM_VERSION)) => {
+            let (stream, outlet) = host.replication().open();
+            host.with(|shard, now| shard.handle_replica_accepted(now, stream, peer));
+            serve(&host, stream, &outlet, sender, receiver, FOLLOWER_FRAME_LIMITS).await;
+        }
+        Ok((kind, version)) => {
+            tracing::warn!("broker {peer} opened a stream of kind {kind:?}, version {version}, at a shard");
+            connection.close("a shard takes replication streams only");
+        }
+        Err(e) => tracing::debug!("a stream of broker {peer} ended before it began: {e}"),
+    }
+}
+
+/// Carries frames both ways until the stream ends; the shard is told unless it ended the stream itself.
+async fn serve<D>(
+    host: &Rc<Host<D>>,
+    stream: StreamId,
+    outlet: &StreamOutlet<D::File>,
+    mut sender: FrameSender,
+    mut receiver: FrameReceiver,
+    limits: FrameLimits,
+) where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let ended = tokio::select! {
+        ended = read(host, stream, &mut receiver, limits) => ended,
+        ended = write(outlet, &mut sender) => ended,
+    };
+    if let Err(e) = ended {
+        tracing::debug!("replication stream {stream} ended: {e}");
+    }
+    sender.finish();
+    receiver.close(CloseReason::Stopping.code());
+    if host.replication().outlets.borrow_mut().remove(&stream).is_some() {
+        host.with(|shard, now| shard.handle_replica_closed(now, stream));
+    }
+}
+
+/// Every frame that has arrived is handed in as one burst.
+async fn read<D>(
+    host: &Rc<Host<D>>,
+    stream: StreamId,
+    receiver: &mut FrameReceiver,
+    limits: FrameLimits,
+) -> Result<(), StreamError>
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    while let Some(first) = receiver.next(limits).await? {
+        let mut frames = vec![first];
+        while let Some(frame) = receiver.take(limits)? {
+            frames.push(frame);
+        }
+        host.with(|shard, now| frames.iter().for_each(|frame| shard.handle_replica_frame(now, stream, frame)));
+    }
+    Ok(())
+}
+
+async fn write<F: Served>(outlet: &StreamOutlet<F>, sender: &mut FrameSender) -> Result<(), StreamError> {
+    loop {
+        let waiting: VecDeque<Rope<F>> = outlet.waiting.take();
+        if waiting.is_empty() {
+            if outlet.closing.get() {
+                return Ok(());
+            }
+            outlet.ready.notified().await;
+            continue;
+        }
+        send(sender, waiting.into_iter().flat_map(Rope::into_segments)).await?;
+    }
+}
+
+/// Bytes in memory go out together; a file range is read in pieces.
+async fn send<F: Served>(
+    sender: &mut FrameSender,
+    segments: impl Iterator<Item = Segment<F>>,
+) -> Result<(), StreamError> {
+    let mut together: Vec<Bytes> = Vec::new();
+    for segment in segments {
+        match segment {
+            Segment::Bytes(bytes) => together.push(bytes),
+            Segment::File(range) => {
+                let end = range.position + u64::from(range.len);
+                let mut position = range.position;
+                while position < end {
+                    let len = usize::try_from(end - position).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                    let mut chunk = vec![0; len];
+                    range.file.read_exact_at(position, &mut chunk).map_err(|_| StreamError::ClosedHere)?;
+                    together.push(chunk.into());
+                    sender.send(&mut together).await?;
+                    together.clear();
+                    position += len as u64;
+                }
+            }
+        }
+    }
+    if together.is_empty() { Ok(()) } else { sender.send(&mut together).await }
+}

@@ -1,0 +1,117 @@
+//! The thread of one shard: a current-thread runtime on which its connections, streams and timers are tasks.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+use broker_core::{Door, DoorKind, Shard, ShardConfig};
+use log_store::{Disk, MemoryDisk, MemoryFile};
+use replica::PeerEndpoint;
+use tokio::sync::Notify;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::carrier::{self, Served};
+use crate::clock::Clock;
+use crate::doors::{self, ClientTls};
+use crate::host::Host;
+use crate::links::{Links, ShardReceiver, ToShard};
+use crate::replication::{self, Replication};
+
+/// What a shard's thread is started with.
+pub(crate) struct ShardStart<D: Disk> {
+    pub(crate) config: ShardConfig,
+    pub(crate) disk: D,
+    /// Told by the disk when a completion waits in it.
+    pub(crate) disk_wake: Arc<Notify>,
+    pub(crate) links: Links<D::File>,
+    pub(crate) inbox: ShardReceiver<D::File>,
+    pub(crate) peers: Option<PeerEndpoint>,
+    pub(crate) tls: Option<ClientTls>,
+    pub(crate) clock: Clock,
+}
+
+/// Starts the thread; it ends when every sender of its inbox is gone.
+pub(crate) fn spawn<D>(start: ShardStart<D>) -> std::io::Result<thread::JoinHandle<()>>
+where
+    D: Disk + Send + 'static,
+    D::File: Served + Send,
+{
+    let name = format!("shard-{}", start.config.shard);
+    thread::Builder::new().name(name).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => LocalSet::new().block_on(&runtime, run(start)),
+            Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
+        }
+    })
+}
+
+async fn run<D>(start: ShardStart<D>)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let ShardStart { config, disk, disk_wake, links, mut inbox, peers, tls, clock } = start;
+    let request_bytes_max = config.limits.request_bytes_max;
+    let shard = Shard::new(clock.now(), config, disk);
+    let host = Host::new(shard, links, Replication::new(peers), clock, request_bytes_max);
+    spawn_local(host.clone().keep_time());
+    spawn_local(watch_disk(host.clone(), disk_wake));
+    while let Some(first) = inbox.recv().await {
+        take(&host, tls.as_ref(), first);
+        while let Ok(next) = inbox.try_recv() {
+            take(&host, tls.as_ref(), next);
+        }
+    }
+}
+
+/// The shard of a broker in memory, on the thread of its Control. A memory disk completes at once, so it is looked at after
+/// everything that happens.
+pub(crate) async fn serve_memory(
+    config: ShardConfig,
+    disk: MemoryDisk,
+    links: Links<MemoryFile>,
+    inbox: ShardReceiver<MemoryFile>,
+    clock: Clock,
+) {
+    let disk_wake = Arc::new(Notify::new());
+    run(ShardStart { config, disk, disk_wake, links, inbox, peers: None, tls: None, clock }).await;
+}
+
+async fn watch_disk<D>(host: Rc<Host<D>>, wake: Arc<Notify>)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    loop {
+        wake.notified().await;
+        host.disk();
+    }
+}
+
+fn take<D>(host: &Rc<Host<D>>, tls: Option<&ClientTls>, input: ToShard<D::File>)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    match input {
+        ToShard::Control(message) => host.with(|shard, now| shard.handle_message(now, message)),
+        ToShard::Peer(from, message) => host.with(|shard, now| shard.handle_peer(now, from, message)),
+        ToShard::Tcp(stream) => {
+            spawn_local(doors::tcp(host.clone(), tls.cloned(), stream));
+        }
+        ToShard::Memory(stream) => {
+            let door = Door { kind: DoorKind::Memory, ..Door::MEMORY };
+            let (reader, writer) = tokio::io::split(stream);
+            spawn_local(carrier::stream::serve(host.clone(), door, reader, writer));
+        }
+        ToShard::Quic(incoming) => {
+            spawn_local(doors::quic(host.clone(), incoming));
+        }
+        ToShard::Replica(arrival) => {
+            spawn_local(replication::accept(host.clone(), arrival));
+        }
+        // Whoever asked and went away needs no answer.
+        ToShard::Metrics(reply) => drop(reply.send(host.report())),
+    }
+}

@@ -1,0 +1,107 @@
+//! What the HTTP port tells of a broker.
+
+use std::fmt::Write;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use broker_core::message::AdminError;
+use log_core::BrokerId;
+use metadata_core::{ClusterImage, Listener};
+use tokio::sync::{oneshot, watch};
+
+use crate::links::{ShardReport, Standing};
+
+/// Why no join token is given.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum TokenRefused {
+    /// Another broker holds the authority's key.
+    #[error("this broker does not hold the authority's key; ask the broker that formed the cluster")]
+    NoAuthority,
+    /// The cluster did not take it.
+    #[error("the cluster did not take the token: {0}")]
+    Cluster(AdminError),
+}
+
+type Later<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// Asks each shard for its counters.
+pub(crate) type AskShards = Box<dyn Fn() -> Vec<oneshot::Receiver<ShardReport>>>;
+
+/// Makes a join token.
+pub(crate) type MakeToken = Box<dyn Fn() -> Later<Result<String, TokenRefused>>>;
+
+/// What the HTTP port can see; lives on Control's thread.
+pub(crate) struct Status {
+    pub(crate) broker: BrokerId,
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) image: watch::Receiver<Arc<ClusterImage>>,
+    pub(crate) shards: AskShards,
+    pub(crate) make_token: MakeToken,
+}
+
+impl Status {
+    /// Why clients should not be sent here yet; none if they should.
+    pub(crate) fn unready(&self) -> Option<String> {
+        let standing = *self.standing.borrow();
+        match standing.status.is_ready() {
+            true => None,
+            false => Some(standing.status.phase.name().to_owned()),
+        }
+    }
+
+    /// All counters and gauges in Prometheus' text format.
+    pub(crate) async fn metrics(&self) -> String {
+        let mut reports = Vec::new();
+        for report in (self.shards)() {
+            reports.extend(report.await.ok());
+        }
+        let standing = *self.standing.borrow();
+        let mut text = String::new();
+        gauge(&mut text, "highwater_ready", u64::from(standing.status.is_ready()));
+        gauge(&mut text, "highwater_is_controller", u64::from(standing.status.is_controller));
+        gauge(&mut text, "highwater_controller_known", u64::from(standing.status.controller_known));
+        crate::exposition::write(&mut text, &reports);
+        text
+    }
+
+    /// This node and all brokers that it knows.
+    pub(crate) fn cluster(&self) -> serde_json::Value {
+        let image = self.image.borrow();
+        let standing = *self.standing.borrow();
+        let brokers: Vec<_> = image.brokers().map(broker).collect();
+        serde_json::json!({
+            "node": self.broker.0,
+            "cluster": image.cluster_id().map(|id| id.to_string()),
+            "phase": standing.status.phase.name(),
+            "ready": standing.status.is_ready(),
+            "controller": standing.status.is_controller,
+            "brokers": brokers,
+        })
+    }
+
+    pub(crate) async fn token(&self) -> Result<String, TokenRefused> {
+        (self.make_token)().await
+    }
+}
+
+fn broker(broker: &metadata_core::Broker) -> serde_json::Value {
+    let address = |listener| {
+        let found = broker.endpoints_of(listener).next();
+        found.map(|endpoint| crate::config::Tcp { host: endpoint.host.clone(), port: endpoint.port }.to_string())
+    };
+    serde_json::json!({
+        "id": broker.id.0,
+        "active": broker.is_active(),
+        "rack": broker.rack,
+        "kafka": address(Listener::Kafka),
+        "quic": address(Listener::Quic),
+        "http": address(Listener::Http).map(|address| format!("http://{address}")),
+        "replica": address(Listener::Replica),
+    })
+}
+
+fn gauge(text: &mut String, name: &str, value: u64) {
+    writeln!(text, "# TYPE {name} gauge\n{name} {value}").expect("writing into a text does not fail");
+}
