@@ -10,7 +10,7 @@ use disk::{DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
 use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
 use metadata_core::{Endpoint, Listener};
-use replica::{ClusterCa, Identity, JoinToken, PeerEndpoint};
+use replica::{BindError, ClusterCa, Identity, JoinToken, PeerEndpoint};
 
 use crate::clock::Clock;
 use crate::config::{Config, Tcp};
@@ -42,9 +42,10 @@ pub(crate) struct Home {
 
 /// Opens or makes the log directory. A new one forms a cluster, or joins one if the configuration says so; joining needs the
 /// addresses of the replica door to tell.
-pub(crate) async fn open_home(config: &Config) -> Result<Home, BootError> {
+pub(crate) async fn open_home(config: &Config, replica: SocketAddr) -> Result<Home, BootError> {
     let path = &config.data_dir;
-    let what = format!("highwater serve, node {}", config.node_id.map_or("?".to_owned(), |id| id.to_string()));
+    let what =
+        format!("highwater serve, node {}", config.node_id.map_or("?".to_owned(), |id| id.to_string()));
     let lock = DirectoryLock::acquire(path, &what)?;
     let handle = DirectoryHandle::open(path)?;
     let mut disk = quiet_disk(&handle);
@@ -54,7 +55,7 @@ pub(crate) async fn open_home(config: &Config) -> Result<Home, BootError> {
         Some(format) => (format, known(config, &format)?),
         None => {
             let (format, identity) = match (&config.join, &config.token) {
-                (Some(address), Some(token)) => join(config, address, token).await?,
+                (Some(address), Some(token)) => join(config, replica, address, token).await?,
                 _ => form(path, config.node_id.unwrap_or(BrokerId(1)))?,
             };
             write_format(&mut disk, &format, CRC, FileDisk::wait).map_err(|cause| at(path, cause))?;
@@ -90,16 +91,22 @@ pub(crate) fn form(path: &Path, broker: BrokerId) -> Result<(DirectoryFormat, Id
     ca.store(path)?;
     let identity = ca.issue(broker)?;
     identity.store(path)?;
-    let format = DirectoryFormat { cluster_id, directory_id: DirectoryId(random::bytes()), broker, forms: true };
+    let format =
+        DirectoryFormat { cluster_id, directory_id: DirectoryId(random::bytes()), broker, forms: true };
     Ok((format, identity))
 }
 
-async fn join(config: &Config, address: &str, token: &str) -> Result<(DirectoryFormat, Identity), BootError> {
+async fn join(
+    config: &Config,
+    replica: SocketAddr,
+    address: &str,
+    token: &str,
+) -> Result<(DirectoryFormat, Identity), BootError> {
     let failed = |cause| BootError::Join { address: address.to_owned(), cause: Box::new(cause) };
     let token: JoinToken = token.parse().map_err(failed)?;
     let Tcp { host, port } = address.parse().map_err(|_| failed(replica::JoinError::Token))?;
     let directory_id = DirectoryId(random::bytes());
-    let replica = config.replica_advertise.clone().unwrap_or_else(|| config.replica_listen.clone());
+    let replica = config.replica_advertise.clone().unwrap_or_else(|| told(replica));
     let give_up = tokio::time::Instant::now() + JOIN_PATIENCE;
     let joined = loop {
         let addresses = vec![(replica.host.clone(), replica.port)];
@@ -140,15 +147,25 @@ pub struct Addresses {
     pub http: SocketAddr,
 }
 
+/// Binds the replica door, before anything is told of it: a peer that calls early is then answered late, not never.
+pub(crate) fn bind_replica(config: &Config) -> Result<std::net::UdpSocket, BootError> {
+    let address = resolve(&config.replica_listen)?;
+    replica::bind_socket(address).map_err(|cause| BindError::Bind { address, cause }.into())
+}
+
 /// Binds every socket, so that a taken address is told before anything runs.
-pub(crate) fn bind(config: &Config, identity: &Identity) -> Result<(Sockets, Addresses), BootError> {
+pub(crate) fn bind(
+    config: &Config,
+    identity: &Identity,
+    replica: std::net::UdpSocket,
+) -> Result<(Sockets, Addresses), BootError> {
     let tls = ClientTls::load(config, identity)?;
     let listen = |address: &Tcp| bind_tcp(resolve(address)?).map_err(|cause| listening(address, cause));
     let kafka = listen(&config.listen)?;
     let bound = kafka.local_addr().map_err(BootError::Socket)?;
-    let socket = std::net::UdpSocket::bind(bound).map_err(|cause| listening(&config.listen, cause))?;
+    let socket = replica::bind_socket(bound).map_err(|cause| listening(&config.listen, cause))?;
     let quic = QuicDoor::open(socket, &tls, config.connection_idle)?;
-    let peers = PeerEndpoint::bind(resolve(&config.replica_listen)?, identity)?;
+    let peers = PeerEndpoint::open(replica, identity)?;
     let http = listen(&config.http_listen)?;
     let addresses = Addresses {
         kafka: bound,
@@ -164,7 +181,8 @@ fn listening(address: &Tcp, cause: std::io::Error) -> BootError {
 }
 
 fn resolve(address: &Tcp) -> Result<SocketAddr, BootError> {
-    let mut found = (address.host.as_str(), address.port).to_socket_addrs().map_err(|e| listening(address, e))?;
+    let mut found =
+        (address.host.as_str(), address.port).to_socket_addrs().map_err(|e| listening(address, e))?;
     found.next().ok_or_else(|| listening(address, std::io::ErrorKind::AddrNotAvailable.into()))
 }
 
@@ -218,13 +236,15 @@ pub(crate) fn control_config(
 /// How many shards the configuration asks for.
 pub(crate) fn shards(config: &Config) -> u16 {
     match config.shards {
-        0 => std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(u16::MAX)),
+        0 => std::thread::available_parallelism()
+            .map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(u16::MAX)),
         shards => shards,
     }
 }
 
 fn cluster_configs(config: &Config) -> Vec<(String, String)> {
-    let retention = config.default_retention.map_or(-1, |keep| i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+    let retention =
+        config.default_retention.map_or(-1, |keep| i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
     let configs = [
         ("num.partitions", config.default_partitions.to_string()),
         ("default.replication.factor", config.default_replication_factor.to_string()),

@@ -123,7 +123,8 @@ impl Broker {
     /// The broker ended.
     pub async fn ready(&self) -> Result<(), ExitCode> {
         let mut standing = self.standing.clone();
-        let decided = standing.wait_for(|standing| standing.status.is_ready() || standing.ended.is_some()).await;
+        let decided =
+            standing.wait_for(|standing| standing.status.is_ready() || standing.ended.is_some()).await;
         match decided.map(|standing| standing.ended) {
             Ok(None) => Ok(()),
             Ok(Some(code)) => Err(code),
@@ -146,7 +147,8 @@ impl Broker {
     /// Waits until it has ended.
     #[must_use]
     pub fn wait(mut self) -> ExitCode {
-        let thread = self.thread.take().expect("only this method takes the thread, and it takes the broker too");
+        let thread =
+            self.thread.take().expect("only this method takes the thread, and it takes the broker too");
         thread.join().unwrap_or(ExitCode::DirectoryPoisoned)
     }
 }
@@ -204,8 +206,9 @@ impl Running {
         started: &Started<(Addresses, Clients)>,
     ) -> Result<Self, BootError> {
         let clock = Clock::start();
-        let mut home = boot::open_home(config).await?;
-        let (sockets, addresses) = boot::bind(config, &home.identity)?;
+        let replica = boot::bind_replica(config)?;
+        let mut home = boot::open_home(config, replica.local_addr().map_err(BootError::Socket)?).await?;
+        let (sockets, addresses) = boot::bind(config, &home.identity, replica)?;
         let endpoints = boot::endpoints(config, &addresses);
         let control_config = boot::control_config(config, &home.format, home.clean, endpoints, clock);
         let (wake, disk_wake) = waker();
@@ -267,6 +270,7 @@ impl Running {
         spawn_local(http::serve(http, Rc::new(status)));
         let kafka = TcpListener::from_std(sockets.kafka).map_err(BootError::Socket)?;
         let quic_shards = shards.clone();
+        let first = shown.clone();
         let mut ready = shown;
         spawn_local(async move {
             if ready.wait_for(|standing| standing.status.is_ready()).await.is_ok() {
@@ -274,11 +278,16 @@ impl Running {
                 accept_clients(kafka, shards).await;
             }
         });
-        spawn_local(set_aside(host.clone(), self.home.handle.path().to_owned(), boot::quiet_disk(&self.home.handle)));
+        spawn_local(set_aside(
+            host.clone(),
+            self.home.handle.path().to_owned(),
+            boot::quiet_disk(&self.home.handle),
+        ));
         spawn_local(joining::announce_first_tokens(
             host.clone(),
             self.home.handle.path().to_owned(),
             self.home.identity.ca.clone(),
+            first,
             clock,
         ));
         Ok(())
@@ -345,7 +354,7 @@ async fn accept_peers<F: 'static>(
             Target::Shard(shard) => match shards.get(usize::from(shard)) {
                 // A shard that is gone has ended the process.
                 Some(shard) => drop(shard.send(ToShard::Replica(arrival))),
-                None => tracing::warn!("a peer asks for shard {shard}, which this broker does not have"),
+                None => tracing::debug!("a peer asks for shard {shard}, which this broker does not have"),
             },
             Target::Control => {
                 let host = host.clone();
@@ -361,7 +370,11 @@ async fn accept_peers<F: 'static>(
 }
 
 /// Moves folders of unknown topics out of the way once the copy of the metadata is read, and says where they went.
-async fn set_aside(host: Rc<ControlHost<FileDisk, RaftQuorum>>, path: std::path::PathBuf, mut disk: FileDisk) {
+async fn set_aside(
+    host: Rc<ControlHost<FileDisk, RaftQuorum>>,
+    path: std::path::PathBuf,
+    mut disk: FileDisk,
+) {
     let mut image = host.image();
     if image.changed().await.is_err() {
         return;
@@ -407,7 +420,8 @@ fn status(
     let gate = host.clone();
     let make_token = move || {
         let host = gate.clone();
-        let made = async move { joining::make_token(&host, clock.now().wall).await.map(|token| token.to_string()) };
+        let made =
+            async move { joining::make_token(&host, clock.now().wall).await.map(|token| token.to_string()) };
         Box::pin(made) as std::pin::Pin<Box<dyn Future<Output = _>>>
     };
     Status { broker, standing, image: host.image(), shards: Box::new(ask), make_token: Box::new(make_token) }
@@ -432,7 +446,11 @@ fn serve_in_memory(
         let disk = MemoryDisk::new();
         let (sender, receiver) = mpsc::unbounded_channel();
         let control_config = memory_config();
-        let own = QuorumMember { directory: control_config.directory, broker: control_config.broker, addresses: vec![] };
+        let own = QuorumMember {
+            directory: control_config.directory,
+            broker: control_config.broker,
+            addresses: vec![],
+        };
         let made = Control::open(clock.now(), control_config, disk.another_handle(), |applied| {
             SoloQuorum::new(applied, own)
         });
@@ -503,5 +521,9 @@ fn memory_config() -> ControlConfig {
 }
 
 fn memory_shard_config() -> ShardConfig {
-    ShardConfig { limits: Limits::default(), reserve_bytes: 0, ..boot::shard_config(&Config::default(), BrokerId(1), true, 0, 1) }
+    ShardConfig {
+        limits: Limits::default(),
+        reserve_bytes: 0,
+        ..boot::shard_config(&Config::default(), BrokerId(1), true, 0, 1)
+    }
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use broker_core::ExitCode;
 use broker_core::control::{Control, ControlAction};
 use broker_core::message::{AdminAnswer, AdminCommand, AdminError, AdminId};
-use broker_core::ExitCode;
 use log_core::{MonoTime, Now};
 use log_store::Disk;
 use metadata_core::{ClusterImage, MetadataQuorum};
@@ -88,7 +88,10 @@ where
     }
 
     /// Takes what other threads hand in until Control has ended: why, and whether the clean mark may be written.
-    pub(crate) async fn run(self: &Rc<Self>, mut inbox: mpsc::UnboundedReceiver<ToControl>) -> (ExitCode, bool) {
+    pub(crate) async fn run(
+        self: &Rc<Self>,
+        mut inbox: mpsc::UnboundedReceiver<ToControl>,
+    ) -> (ExitCode, bool) {
         self.settle();
         loop {
             if let Some(ended) = self.ended.get() {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use broker_core::control::ControlError;
 use disk::{DirectoryError, LockError};
-use log_store::directory::DirectoryRefusal;
 use log_store::DiskError;
+use log_store::directory::DirectoryRefusal;
 use quorum::QuorumError;
 use replica::{BindError, IdentityError, JoinError};
 

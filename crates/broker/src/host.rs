@@ -88,7 +88,11 @@ where
     }
 
     /// A client's bytes came: every whole frame in them is handled as one burst.
-    pub(crate) fn received(self: &Rc<Self>, id: ConnectionId, frames: &mut FrameReader) -> Result<(), FrameError> {
+    pub(crate) fn received(
+        self: &Rc<Self>,
+        id: ConnectionId,
+        frames: &mut FrameReader,
+    ) -> Result<(), FrameError> {
         let now = self.clock.now();
         let outcome = {
             let mut state = self.state.borrow_mut();

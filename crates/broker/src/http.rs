@@ -87,7 +87,10 @@ async fn answer(request: &Request<Incoming>, peer: SocketAddr, status: &Status) 
 
 async fn token(peer: IpAddr, status: &Status) -> Answer {
     if !peer.to_canonical().is_loopback() {
-        return text(StatusCode::FORBIDDEN, "join tokens are given on the broker's own machine only\n".to_owned());
+        return text(
+            StatusCode::FORBIDDEN,
+            "join tokens are given on the broker's own machine only\n".to_owned(),
+        );
     }
     match status.token().await {
         Ok(token) => json(StatusCode::OK, &serde_json::json!({ "token": token })),

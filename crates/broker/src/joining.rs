@@ -1,5 +1,6 @@
 //! Letting nodes in: the broker that holds the authority's key checks a token with the cluster and signs a certificate.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,9 +11,11 @@ use log_store::Disk;
 use metadata_core::{Endpoint, Listener, MetadataQuorum, Refusal};
 use replica::{ClusterCa, FrameReceiver, FrameSender, JoinAnswer, JoinRefusal, JoinRequest, JoinToken};
 use rustls::pki_types::CertificateDer;
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::control_host::ControlHost;
+use crate::links::Standing;
 use crate::random;
 use crate::status::TokenRefused;
 
@@ -26,17 +29,22 @@ const TOKEN_LIFE: Duration = Duration::from_secs(24 * 3_600);
 #[derive(Default)]
 pub(crate) struct Gate {
     ca: Option<ClusterCa>,
+    /// Whether the cluster knows the tokens that were made with it; before that an unknown token may still become known.
+    open: Cell<bool>,
 }
 
 impl Gate {
     pub(crate) fn new(ca: Option<ClusterCa>) -> Self {
-        Self { ca }
+        Self { ca, open: Cell::new(false) }
     }
 }
 
 /// Answers one node that asks to join.
-pub(crate) async fn let_in<D, Q>(host: &Rc<ControlHost<D, Q>>, sender: FrameSender, mut receiver: FrameReceiver)
-where
+pub(crate) async fn let_in<D, Q>(
+    host: &Rc<ControlHost<D, Q>>,
+    sender: FrameSender,
+    mut receiver: FrameReceiver,
+) where
     D: Disk + 'static,
     Q: MetadataQuorum + 'static,
 {
@@ -46,8 +54,13 @@ where
     };
     let answer = answer(host, &request).await;
     match &answer {
-        JoinAnswer::Joined { broker, .. } => tracing::info!("broker {broker} joins with directory {}", request.directory()),
-        JoinAnswer::Refused(refusal) => tracing::info!("directory {} may not join: {refusal}", request.directory()),
+        JoinAnswer::Joined { broker, .. } => {
+            tracing::info!("broker {broker} joins with directory {}", request.directory())
+        }
+        JoinAnswer::Refused(JoinRefusal::NoController) => {}
+        JoinAnswer::Refused(refusal) => {
+            tracing::info!("directory {} may not join: {refusal}", request.directory())
+        }
     }
     if let Err(e) = answer.send(sender).await {
         tracing::info!("the answer to a joining node is lost: {e}");
@@ -60,6 +73,9 @@ where
     Q: MetadataQuorum + 'static,
 {
     let Some(ca) = &host.peers.gate().ca else { return JoinAnswer::Refused(JoinRefusal::NoAuthority) };
+    if !host.peers.gate().open.get() {
+        return JoinAnswer::Refused(JoinRefusal::NoController);
+    }
     let endpoints = request.addresses.iter().map(|(host, port)| Endpoint {
         listener: Listener::Replica,
         host: host.clone(),
@@ -72,7 +88,8 @@ where
         endpoints: endpoints.collect(),
     };
     match host.command(command, PATIENCE).await {
-        Ok(AdminAnswer::Joined { cluster_id, broker }) => match ca.sign(broker, &request.certificate_request) {
+        Ok(AdminAnswer::Joined { cluster_id, broker }) => match ca.sign(broker, &request.certificate_request)
+        {
             Ok(certificate) => JoinAnswer::Joined {
                 cluster: cluster_id.0,
                 broker: broker.0,
@@ -97,7 +114,10 @@ fn refusal(error: &AdminError) -> JoinRefusal {
 }
 
 /// Makes a join token that the whole cluster knows.
-pub(crate) async fn make_token<D, Q>(host: &Rc<ControlHost<D, Q>>, now: Timestamp) -> Result<JoinToken, TokenRefused>
+pub(crate) async fn make_token<D, Q>(
+    host: &Rc<ControlHost<D, Q>>,
+    now: Timestamp,
+) -> Result<JoinToken, TokenRefused>
 where
     D: Disk + 'static,
     Q: MetadataQuorum + 'static,
@@ -132,20 +152,28 @@ pub(crate) async fn announce_first_tokens<D, Q>(
     host: Rc<ControlHost<D, Q>>,
     data_dir: PathBuf,
     ca: CertificateDer<'static>,
+    mut standing: watch::Receiver<Standing>,
     clock: Clock,
 ) where
     D: Disk + 'static,
     Q: MetadataQuorum + 'static,
 {
+    if standing.wait_for(|standing| standing.status.is_ready()).await.is_err() {
+        return;
+    }
     let path = data_dir.join(FIRST_TOKENS_FILE);
-    let Ok(text) = std::fs::read_to_string(&path) else { return };
-    let tokens = text.lines().filter_map(|line| line.parse::<JoinToken>().ok());
-    for token in tokens.filter(|token| token.trusts(&ca)) {
-        if let Err(e) = announce(&host, &token, clock.now().wall).await {
-            return tracing::warn!("a join token is not known to the cluster yet; the next start tries again: {e}");
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let tokens = text.lines().filter_map(|line| line.parse::<JoinToken>().ok());
+        for token in tokens.filter(|token| token.trusts(&ca)) {
+            if let Err(e) = announce(&host, &token, clock.now().wall).await {
+                return tracing::warn!(
+                    "a join token is not known to the cluster; the next start tries again: {e}"
+                );
+            }
+        }
+        if let Err(e) = std::fs::remove_file(&path) {
+            tracing::warn!("{} cannot be removed: {e}", path.display());
         }
     }
-    if let Err(e) = std::fs::remove_file(&path) {
-        tracing::warn!("{} cannot be removed: {e}", path.display());
-    }
+    host.peers.gate().open.set(true);
 }

@@ -93,4 +93,3 @@ impl Turns {
         shards.get(self.next).expect("the remainder is below the length, and a broker has a shard")
     }
 }
-

@@ -110,7 +110,10 @@ where
     host.with(|control, now| control.handle_peer_closed(now, directory));
 }
 
-async fn open(peers: &ControlPeers, peer: &Peer) -> Result<(FrameSender, FrameReceiver), Box<dyn std::error::Error>> {
+async fn open(
+    peers: &ControlPeers,
+    peer: &Peer,
+) -> Result<(FrameSender, FrameReceiver), Box<dyn std::error::Error>> {
     let pool = peers.pool.as_ref().ok_or("a broker in memory has no peers")?;
     let connection = pool.connection(peer.broker, &peer.addresses, Target::Control).await?;
     Ok(connection.open(StreamKind::Control, CONTROL_FRAME_VERSION).await?)
@@ -194,7 +197,9 @@ async fn accept_stream<D, Q>(
         Err(e) => return tracing::debug!("a stream ended before it began: {e}"),
     };
     match (hello, connection.broker()) {
-        ((StreamKind::Join, replica::JOIN_STREAM_VERSION), _) => joining::let_in(&host, sender, receiver).await,
+        ((StreamKind::Join, replica::JOIN_STREAM_VERSION), _) => {
+            joining::let_in(&host, sender, receiver).await
+        }
         ((StreamKind::Control, CONTROL_FRAME_VERSION), Some(broker)) => {
             host.peers.accepted_made.set(host.peers.accepted_made.get() + 1);
             let stream = PeerStreamId(host.peers.accepted_made.get());
@@ -211,7 +216,9 @@ async fn accept_stream<D, Q>(
             }
         }
         ((kind, version), broker) => {
-            tracing::warn!("{broker:?} opened a stream of kind {kind:?}, version {version}, which is not served");
+            tracing::warn!(
+                "{broker:?} opened a stream of kind {kind:?}, version {version}, which is not served"
+            );
             connection.close("this kind of stream is not served here");
         }
     }
@@ -257,7 +264,9 @@ impl RaftTransport for RaftCalls {
         let address = address(member);
         Box::pin(async move {
             match sent {
-                true => answer.await.unwrap_or_else(|_| Err(unreachable(address, std::io::ErrorKind::NotConnected))),
+                true => answer
+                    .await
+                    .unwrap_or_else(|_| Err(unreachable(address, std::io::ErrorKind::NotConnected))),
                 false => Err(unreachable(address, std::io::ErrorKind::NotConnected)),
             }
         })
@@ -278,7 +287,9 @@ impl RaftCaller {
 }
 
 async fn call(pool: &Pool, member: &QuorumMember, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
-    let failed = |cause: Box<dyn std::error::Error + Send + Sync>| unreachable(address(member), std::io::Error::other(cause));
+    let failed = |cause: Box<dyn std::error::Error + Send + Sync>| {
+        unreachable(address(member), std::io::Error::other(cause))
+    };
     let connection = pool
         .connection(member.broker, &member.addresses, Target::Control)
         .await

@@ -188,7 +188,9 @@ where
         while let Some(frame) = receiver.take(limits)? {
             frames.push(frame);
         }
-        host.with(|shard, now| frames.iter().for_each(|frame| shard.handle_replica_frame(now, stream, frame)));
+        host.with(|shard, now| {
+            frames.iter().for_each(|frame| shard.handle_replica_frame(now, stream, frame))
+        });
     }
     Ok(())
 }

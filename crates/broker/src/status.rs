@@ -89,7 +89,9 @@ impl Status {
 fn broker(broker: &metadata_core::Broker) -> serde_json::Value {
     let address = |listener| {
         let found = broker.endpoints_of(listener).next();
-        found.map(|endpoint| crate::config::Tcp { host: endpoint.host.clone(), port: endpoint.port }.to_string())
+        found.map(|endpoint| {
+            crate::config::Tcp { host: endpoint.host.clone(), port: endpoint.port }.to_string()
+        })
     };
     serde_json::json!({
         "id": broker.id.0,

@@ -41,7 +41,7 @@ const ID_BYTES: usize = 20;
 
 impl Target {
     /// Two bytes of target, the rest random: nobody else can guess it (RFC 9000, section 7.2).
-    fn connection_id(self) -> ConnectionId {
+    pub(crate) fn connection_id(self) -> ConnectionId {
         let mut bytes = [0; ID_BYTES];
         let random = quinn_proto_random();
         bytes.copy_from_slice(&random);
@@ -78,12 +78,20 @@ impl PeerEndpoint {
     /// # Errors
     /// An address that is taken, and an identity that the TLS library refuses.
     pub fn bind(address: SocketAddr, identity: &Identity) -> Result<Self, BindError> {
+        let socket = transport::bind_socket(address).map_err(|cause| BindError::Bind { address, cause })?;
+        Self::open(socket, identity)
+    }
+
+    /// Takes over a socket of [`crate::bind_socket`]. Who binds it early loses no packet of a peer that calls early.
+    ///
+    /// # Errors
+    /// An identity that the TLS library refuses.
+    pub fn open(socket: std::net::UdpSocket, identity: &Identity) -> Result<Self, BindError> {
         let transport = transport::transport();
         let mut server = ServerConfig::with_crypto(Arc::new(tls::server(identity)?));
         server.transport_config(transport.clone());
-        let socket = transport::socket(address).map_err(|cause| BindError::Bind { address, cause })?;
         let endpoint = Endpoint::new(transport::endpoint(), Some(server), socket, Arc::new(TokioRuntime))
-            .map_err(|cause| BindError::Bind { address, cause })?;
+            .map_err(BindError::Socket)?;
         Ok(Self { endpoint, crypto: Arc::new(tls::client(identity)?), transport })
     }
 
@@ -191,6 +199,9 @@ pub enum BindError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The socket cannot be used.
+    #[error("the replica door's socket cannot be used: {0}")]
+    Socket(#[source] io::Error),
     /// The identity is not usable.
     #[error(transparent)]
     Identity(#[from] IdentityError),

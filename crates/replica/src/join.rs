@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::ca::Identity;
 use crate::connection::{FrameReceiver, FrameSender, PeerConnection};
-use crate::endpoint::dial;
+use crate::endpoint::{Target, dial};
 use crate::error::{ConnectError, IdentityError, JoinError, StreamError};
 use crate::token::JoinToken;
 use crate::{tls, transport};
@@ -182,6 +182,7 @@ async fn ask(
     let endpoint = client_endpoint(host, port).await?;
     let mut config = ClientConfig::new(Arc::new(tls::joining(token)?));
     config.transport_config(transport::transport());
+    config.initial_dst_cid_provider(Arc::new(|| Target::Control.connection_id()));
     let connection = dial(&endpoint, config, host, port, "joining.highwater.internal").await?;
     let address = format!("{host}:{port}");
     let connection = PeerConnection::new(connection, None)
@@ -202,7 +203,7 @@ async fn client_endpoint(host: &str, port: u16) -> Result<Endpoint, JoinError> {
     let found = tokio::net::lookup_host((host, port)).await.map_err(resolve)?.next();
     let to = found.ok_or_else(|| resolve(std::io::ErrorKind::AddrNotAvailable.into()))?;
     let any = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
-    let socket = transport::socket(any.parse().expect("a literal address parses")).map_err(resolve)?;
+    let socket = transport::bind_socket(any.parse().expect("a literal address parses")).map_err(resolve)?;
     let endpoint =
         Endpoint::new(transport::endpoint(), None, socket, Arc::new(TokioRuntime)).map_err(resolve)?;
     Ok(endpoint)

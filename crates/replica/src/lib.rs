@@ -25,3 +25,4 @@ pub use error::{CertificateError, ConnectError, IdentityError, JoinError, Stream
 pub use join::{JOIN_STREAM_VERSION, JoinAnswer, JoinRefusal, JoinRequest, Joined, join};
 pub use pool::Pool;
 pub use token::JoinToken;
+pub use transport::bind_socket;

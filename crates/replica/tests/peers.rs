@@ -175,8 +175,8 @@ async fn a_peer_that_comes_back_is_called_again() {
 
 /// Lets one node in, or refuses it.
 async fn let_in(endpoint: &PeerEndpoint, ca: &ClusterCa, secret: [u8; 16]) {
-    let Ok((connection, _)) = arrive(endpoint).await else { return };
-    assert_eq!(connection.broker(), None);
+    let Ok((connection, target)) = arrive(endpoint).await else { return };
+    assert_eq!((connection.broker(), target), (None, Target::Control));
     let (sender, mut receiver) = connection.accept().await.unwrap();
     assert_eq!(receiver.hello().await.unwrap().0, StreamKind::Join);
     let request = JoinRequest::receive(&mut receiver).await.unwrap();

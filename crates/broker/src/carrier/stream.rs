@@ -17,8 +17,12 @@ use broker_core::{ConnectionId, Door};
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Serves one connection until either side ends it.
-pub(crate) async fn serve<D>(host: Rc<Host<D>>, door: Door, reader: impl AsyncRead + Unpin, writer: impl AsyncWrite + Unpin)
-where
+pub(crate) async fn serve<D>(
+    host: Rc<Host<D>>,
+    door: Door,
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin,
+) where
     D: Disk + 'static,
     D::File: Served,
 {

@@ -39,7 +39,12 @@ where
     host.closed(id);
 }
 
-async fn read<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> io::Result<()>
+async fn read<D>(
+    host: &Rc<Host<D>>,
+    stream: &TcpStream,
+    id: ConnectionId,
+    outlet: &Outlet<D::File>,
+) -> io::Result<()>
 where
     D: Disk + 'static,
     D::File: Served,
@@ -60,7 +65,12 @@ where
     }
 }
 
-async fn write<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> io::Result<()>
+async fn write<D>(
+    host: &Rc<Host<D>>,
+    stream: &TcpStream,
+    id: ConnectionId,
+    outlet: &Outlet<D::File>,
+) -> io::Result<()>
 where
     D: Disk + 'static,
     D::File: Served,
@@ -93,10 +103,12 @@ fn write_some<F: Served>(stream: &TcpStream, pieces: &mut VecDeque<Segment<F>>) 
 }
 
 fn send_bytes<F>(stream: &TcpStream, pieces: &VecDeque<Segment<F>>) -> io::Result<usize> {
-    let bytes = || pieces.iter().map_while(|piece| match piece {
-        Segment::Bytes(bytes) => Some(bytes),
-        Segment::File(_) => None,
-    });
+    let bytes = || {
+        pieces.iter().map_while(|piece| match piece {
+            Segment::Bytes(bytes) => Some(bytes),
+            Segment::File(_) => None,
+        })
+    };
     let slices: Vec<IoSlice<'_>> = bytes().take(SLICES_MAX).map(|bytes| IoSlice::new(bytes)).collect();
     let more = if slices.len() < pieces.len() { SendFlags::MORE } else { SendFlags::empty() };
     Ok(sendmsg(stream, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL | more)?)

@@ -8,7 +8,10 @@ use std::time::Duration;
 use broker_core::{Door, DoorKind};
 use log_store::Disk;
 use quinn::congestion::CubicConfig;
-use quinn::{Endpoint, EndpointConfig, IdleTimeout, Incoming, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use quinn::{
+    Endpoint, EndpointConfig, IdleTimeout, Incoming, MtuDiscoveryConfig, ServerConfig, TokioRuntime,
+    TransportConfig, VarInt,
+};
 use tokio::task::spawn_local;
 
 use super::ClientTls;
@@ -33,12 +36,19 @@ pub(crate) struct QuicDoor {
 
 impl QuicDoor {
     /// Takes over a bound socket; the present runtime's thread moves the datagrams.
-    pub(crate) fn open(socket: std::net::UdpSocket, tls: &ClientTls, idle: Duration) -> Result<Self, BootError> {
+    pub(crate) fn open(
+        socket: std::net::UdpSocket,
+        tls: &ClientTls,
+        idle: Duration,
+    ) -> Result<Self, BootError> {
         let mut server = ServerConfig::with_crypto(tls.quic.clone());
         server.transport_config(transport(idle));
         let mut config = EndpointConfig::default();
-        config.max_udp_payload_size(MTU_MAX).map_err(|_| BootError::Socket(std::io::ErrorKind::InvalidInput.into()))?;
-        let endpoint = Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime)).map_err(BootError::Socket)?;
+        config
+            .max_udp_payload_size(MTU_MAX)
+            .map_err(|_| BootError::Socket(std::io::ErrorKind::InvalidInput.into()))?;
+        let endpoint =
+            Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime)).map_err(BootError::Socket)?;
         Ok(Self { endpoint })
     }
 

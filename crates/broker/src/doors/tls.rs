@@ -53,12 +53,12 @@ fn server(
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, BootError> {
     let refused = || BootError::Pem { path: path.to_owned(), wanted: "certificate chain" };
-    let chain: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|_| refused())?;
+    let chain: Vec<_> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|_| refused())?;
     if chain.is_empty() { Err(refused()) } else { Ok(chain) }
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, BootError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|_| BootError::Pem { path: path.to_owned(), wanted: "private key" })
+    PrivateKeyDer::from_pem_file(path)
+        .map_err(|_| BootError::Pem { path: path.to_owned(), wanted: "private key" })
 }
