@@ -13,10 +13,12 @@ mod completions;
 mod consume;
 mod log;
 mod produce;
+mod serve;
 mod topic;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(serve::Serve),
     #[command(subcommand)]
     Topic(topic::Topic),
     Produce(produce::Produce),
@@ -34,6 +36,7 @@ pub(crate) enum Command {
 pub(crate) fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let format = arguments.output;
     match arguments.command {
+        Command::Serve(serve) => return serve.run(),
         Command::Topic(topic) => topic.run(format)?,
         Command::Produce(produce) => produce.run(format)?,
         Command::Consume(consume) => consume.run(format)?,

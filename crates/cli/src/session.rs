@@ -51,7 +51,7 @@ impl Session {
 }
 
 const NAME_CA: &str =
-    "--ca names the authority of the brokers' certificates: ca.pem in a node's data directory";
+    "--ca names the authority of the brokers' certificates: tls/ca.pem in a node's data directory";
 
 /// Runs a command that waits for a cluster.
 pub(crate) fn block_on<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {

@@ -156,7 +156,7 @@ fn port_of(node: &Value, door: &str) -> Option<u16> {
 }
 
 fn ca_of(data_dir: &Path) -> PathBuf {
-    data_dir.join("node-1").join("ca.pem")
+    data_dir.join("node-1").join("tls").join("ca.pem")
 }
 
 /// Formats node 1's directory, which makes the cluster's id and authority, and gives tokens for the others.

@@ -30,7 +30,7 @@ pub(crate) struct Node {
     pub(crate) ports: Ports,
     pub(crate) data_dir: PathBuf,
     pub(crate) log: PathBuf,
-    /// Where to join, and with what token; a node that has joined ignores it.
+    /// Where to join, and with what token.
     pub(crate) invitation: Option<(String, String)>,
 }
 
@@ -54,6 +54,11 @@ impl Node {
             command.extend([flag.to_owned(), value]);
         }
         command
+    }
+
+    /// A formatted directory belongs to a cluster; asking to join again would be refused.
+    fn has_joined(&self) -> bool {
+        self.data_dir.join("format").exists()
     }
 
     /// The end of the node's log, each line indented.
@@ -92,7 +97,7 @@ impl Running {
         let log = log.with_context(|| format!("{} cannot be written", node.log.display()))?;
         let mut command = Command::new(&layout.binary);
         command.args(argv.iter().skip(1)).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        if let Some((address, token)) = &node.invitation {
+        if let Some((address, token)) = node.invitation.as_ref().filter(|_| !node.has_joined()) {
             command.args(["--join", address, "--token", token]);
         }
         // A limit that the caller set for a client must not reach the broker's configuration.

@@ -5,18 +5,24 @@ use clap::Subcommand;
 use crate::failure::Outcome;
 use crate::output::Format;
 
+mod init;
 mod status;
+mod token;
 
-/// Show the cluster as a whole
+/// Show the cluster as a whole, prepare its first node, let others join
 #[derive(Debug, Subcommand)]
 pub(crate) enum Cluster {
     Status(status::Status),
+    Init(init::Init),
+    Token(token::Token),
 }
 
 impl Cluster {
     pub(crate) fn run(&self, format: Format) -> Outcome {
         match self {
             Self::Status(status) => status.run(format),
+            Self::Init(init) => init.run(format),
+            Self::Token(token) => token.run(format),
         }
     }
 }
