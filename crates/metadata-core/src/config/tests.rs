@@ -1,3 +1,5 @@
+//! Configuration: the table, checks, edits, and which value wins.
+
 use super::*;
 use crate::record::ConfigOp;
 

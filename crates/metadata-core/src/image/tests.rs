@@ -1,3 +1,5 @@
+//! Images: bytes, laws, sharing, getters.
+
 use std::sync::Arc;
 
 use log_core::{DirectoryId, Timestamp, TopicId};

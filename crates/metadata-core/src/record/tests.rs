@@ -1,3 +1,5 @@
+//! Entries: bytes frozen, cut and flipped.
+
 use proptest::prelude::*;
 
 use super::*;
