@@ -121,7 +121,8 @@ impl Tree {
 
     /// Removes a real name. A node that the process still sees elsewhere keeps its place, without a name.
     fn drop_entry(&mut self, id: NodeId, path: &Path) -> io::Result<()> {
-        let Some(node) = self.nodes.get(&id) else { return Ok(()) };
+        // A file that lost its other name before is forgotten already.
+        let Some(node) = self.nodes.get(&id) else { return remove_if_there(path) };
         let is_here = node.real.as_deref() == Some(path);
         if !is_here {
             // It was given another name meanwhile; a file has both until now.

@@ -166,6 +166,20 @@ fn what_moves_between_directories_is_never_lost_with_both_synced() {
 }
 
 #[test]
+fn a_file_that_was_moved_and_then_removed_has_no_name_left() {
+    let mut world = World::new(HONEST);
+    world.disk.create_dir("d").unwrap();
+    let file = world.write("e", b"1");
+    world.sync(&[&file], &[""]);
+    world.disk.rename("e", "d/a").unwrap();
+    world.sync(&[], &["d"]);
+    assert_eq!(world.after_kill(), ["d/", "d/a=1", "e=1"]);
+    world.disk.remove_dir_all("d").unwrap();
+    world.sync(&[], &[""]);
+    assert!(world.after_kill().is_empty());
+}
+
+#[test]
 fn a_disk_whose_sync_lies_keeps_nothing() {
     let mut world = World::new(LYING);
     let file = world.write("a", b"bytes");
