@@ -89,7 +89,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         quorum: impl FnOnce(Option<MetadataOffset>) -> Q,
     ) -> Result<Self, ControlError> {
         let recovered = Recovered::open(&config, disk)?;
-        let quorum = quorum(recovered.image().applied());
+        let quorum = quorum(recovered.last());
         Ok(Self::start(now, config, recovered, quorum))
     }
 
@@ -439,6 +439,13 @@ impl<D: Disk> Recovered<D> {
             return Err(ControlError::ForeignCluster { expected: config.cluster_id, found });
         }
         Ok(Self { disk, copy, image })
+    }
+
+    /// The last offset that the copy holds, as an entry or in its image.
+    #[must_use]
+    pub fn last(&self) -> Option<MetadataOffset> {
+        let entry = self.copy.end().checked_sub(1).and_then(|last| i64::try_from(last).ok());
+        entry.map(MetadataOffset).max(self.image.applied())
     }
 
     /// The image that the copy begins with. Entries of the copy behind it are applied later.
