@@ -8,3 +8,5 @@ mod groups;
 mod produce_and_fetch;
 mod replication;
 mod support;
+mod walk;
+mod whole;

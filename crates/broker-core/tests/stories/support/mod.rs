@@ -62,6 +62,8 @@ pub(crate) struct Cluster {
     pub(crate) groups: GroupConfig,
     /// Brokers that no stream reaches or leaves.
     pub(crate) cut_off: BTreeSet<i32>,
+    /// Brokers that apply no more records for now.
+    pub(crate) behind: BTreeSet<i32>,
     /// Nobody answers administrative commands and ISR proposals.
     pub(crate) controller_silent: bool,
     pub(crate) requests: Vec<(i32, ControlRequest)>,
@@ -96,6 +98,7 @@ impl Cluster {
             limits: Limits::default(),
             groups: GroupConfig { initial_rebalance_delay: Duration::ZERO, ..GroupConfig::default() },
             cut_off: BTreeSet::new(),
+            behind: BTreeSet::new(),
             controller_silent: false,
             requests: Vec::new(),
             streams: BTreeMap::new(),
@@ -175,6 +178,14 @@ impl Cluster {
         self.run();
     }
 
+    /// The controller hears of a live broker again.
+    pub(crate) fn unfence(&mut self, broker: i32) {
+        let (broker, broker_epoch) = self.registration(broker);
+        let unfence = record::UnfenceBroker { broker, broker_epoch };
+        let _ = self.apply(MetadataRecord::UnfenceBroker(unfence));
+        self.run();
+    }
+
     pub(crate) fn restart(&mut self, broker: i32) {
         let disk = self.nodes[&broker].disk.another_handle();
         self.start(broker, disk, false);
@@ -201,7 +212,17 @@ impl Cluster {
         outcome.result
     }
 
+    /// A broker applies everything that it was behind.
+    pub(crate) fn catch_up(&mut self, broker: i32) {
+        if self.behind.remove(&broker) {
+            self.send_image(broker);
+        }
+    }
+
     fn send_image(&mut self, broker: i32) {
+        if self.behind.contains(&broker) {
+            return;
+        }
         let image = Arc::new(self.image.clone());
         let node = self.nodes.get_mut(&broker).unwrap();
         if node.alive {
@@ -401,10 +422,14 @@ impl Cluster {
         let of: Vec<StreamId> =
             self.streams.iter().filter(|(_, end)| end.node == broker).map(|(id, _)| *id).collect();
         for stream in of {
-            if let Some(peer) = self.streams.get(&stream).map(|end| end.peer) {
-                self.close_stream(peer);
-            }
+            let Some((near, shard)) = self.streams.get(&stream).map(|end| (end.node, end.shard)) else {
+                continue;
+            };
             self.close_stream(stream);
+            let now = self.now;
+            if self.broker(near).alive {
+                self.broker(near).shards[usize::from(shard.0)].handle_replica_closed(now, stream);
+            }
         }
     }
 
