@@ -88,11 +88,15 @@ pub struct Bench<D: Disk> {
     pub events: Vec<LogEvent<D::File>>,
     /// What the last open found.
     pub recovered: Option<Recovered>,
+    /// How long to wait for a disk that completes on threads of its own.
+    pub patience: core::time::Duration,
     tags: u64,
 }
 
 /// The directory of the log in tests.
 pub const DIR: &str = "topics/00000000000000000000000000000001/0";
+
+const PATIENCE: core::time::Duration = core::time::Duration::from_secs(10);
 
 fn start() -> Now {
     Now { mono: MonoTime(1), wall: Timestamp(START_MS) }
@@ -106,7 +110,15 @@ impl<D: Disk> Bench<D> {
     #[must_use]
     pub fn create(mut disk: D, options: LogOptions) -> Self {
         let log = PartitionLog::create(&mut disk, LogId(7), DIR, options, start()).expect("a log is made");
-        let mut bench = Self { disk, log, now: start(), events: Vec::new(), recovered: None, tags: 0 };
+        let mut bench = Self {
+            disk,
+            log,
+            now: start(),
+            events: Vec::new(),
+            recovered: None,
+            patience: PATIENCE,
+            tags: 0,
+        };
         bench.run();
         bench
     }
@@ -120,7 +132,15 @@ impl<D: Disk> Bench<D> {
         let facts = OpenFacts { clean, newest_epoch: LeaderEpoch(i32::MAX) };
         let opened = PartitionLog::open(&mut disk, LogId(7), DIR, options, facts, start());
         let (log, recovered) = opened.expect("a log is opened");
-        Self { disk, log, now: start(), events: Vec::new(), recovered: Some(recovered), tags: 1 << 40 }
+        Self {
+            disk,
+            log,
+            now: start(),
+            events: Vec::new(),
+            recovered: Some(recovered),
+            patience: PATIENCE,
+            tags: 1 << 40,
+        }
     }
 
     /// Hands over completions until there are none; gathers events.
@@ -141,7 +161,7 @@ impl<D: Disk> Bench<D> {
     /// Runs until the log says that something happened, asking the disk again and again.
     ///
     /// # Panics
-    /// If it does not happen in ten seconds (real disks complete on threads of their own).
+    /// If it does not happen while the patience lasts.
     pub fn run_until(&mut self, mut done: impl FnMut(&Self) -> bool) {
         let begun = std::time::Instant::now();
         loop {
@@ -149,7 +169,7 @@ impl<D: Disk> Bench<D> {
             if done(self) {
                 return;
             }
-            assert!(begun.elapsed().as_secs() < 10, "waited in vain; events: {:?}", self.events);
+            assert!(begun.elapsed() <= self.patience, "waited in vain; events: {:?}", self.events);
             std::thread::yield_now();
         }
     }

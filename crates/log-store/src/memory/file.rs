@@ -22,6 +22,10 @@ pub(super) struct FileNode {
     dirty: BTreeMap<usize, u64>,
     /// The length differs from the platter's, by the write with this number.
     length_dirty: Option<u64>,
+    /// The number of the write that each sector and the length on the platter are from: an older one that a slow
+    /// sync carries does not undo what the kernel wrote back meanwhile.
+    settled: BTreeMap<usize, u64>,
+    length_settled: u64,
     writes: u64,
     /// Nothing of it is in the page cache.
     pub(super) cold: bool,
@@ -99,13 +103,18 @@ impl FileNode {
     }
 
     pub(super) fn settle(&mut self, carried: Carried) {
-        if let Some((length, write)) = carried.length {
+        if let Some((length, write)) = carried.length.filter(|(_, write)| *write > self.length_settled) {
+            self.length_settled = write;
             self.durable.resize(length, 0);
             if self.length_dirty == Some(write) {
                 self.length_dirty = None;
             }
         }
         for (sector, write, bytes) in carried.sectors {
+            if self.settled.get(&sector).is_some_and(|settled| *settled >= write) {
+                continue;
+            }
+            self.settled.insert(sector, write);
             put_sector(&mut self.durable, sector, &bytes);
             if self.dirty.get(&sector) == Some(&write) {
                 self.dirty.remove(&sector);
@@ -127,6 +136,9 @@ impl FileNode {
         let mut carried = self.carry();
         carried.sectors.retain(|_| dice.coin());
         carried.length = carried.length.filter(|_| dice.coin());
+        // What lies behind the length on the platter waits for the length.
+        let length = carried.length.map_or(self.durable.len(), |(length, _)| length);
+        carried.sectors.retain(|(sector, _, bytes)| sector * SECTOR + bytes.len() <= length);
         self.settle(carried);
     }
 

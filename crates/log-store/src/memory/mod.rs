@@ -156,6 +156,13 @@ impl MemoryDisk {
         self.medium.borrow_mut().failing_syncs.push_back(shows);
     }
 
+    /// Forgets the failures that were ordered and have not happened.
+    pub fn cancel_failures(&self) {
+        let medium = &mut *self.medium.borrow_mut();
+        medium.failing_syncs.clear();
+        medium.failing.clear();
+    }
+
     /// Whether a failed sync poisons the medium (as at first) or the disk forgets it.
     pub fn set_poisoning(&self, poisoning: bool) {
         self.medium.borrow_mut().poisoning = poisoning;

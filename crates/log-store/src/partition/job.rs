@@ -3,7 +3,7 @@
 //! | job | steps |
 //! |---|---|
 //! | cut to X | bound in both slots, remove later segments, truncate, finish |
-//! | clean end at a start | sync, bound, finish |
+//! | clean end at a start | truncate, bound, finish |
 //! | torn tail at a start | as a cut, bound, finish |
 //! | suspect at a start | mark in both slots, quarantine, as a cut, bound, finish |
 //! | drop all | lowest bound in both slots, remove all segments, new bound in both slots, finish |
@@ -108,7 +108,8 @@ impl<D: Disk> PartitionLog<D> {
     /// Runs one step; whether it waits for a completion.
     fn run_step(&mut self, disk: &mut D, step: Step) -> Result<bool, DiskError> {
         match step {
-            Step::Bound(bound) => self.start_bound(disk, bound)?,
+            // The checkpoint on disk knows all epochs below a lower bound, and more.
+            Step::Bound(bound) => self.write_slot(disk, bound)?,
             Step::PresentBound => {
                 let bound = self.present_bound();
                 self.start_bound(disk, bound)?;

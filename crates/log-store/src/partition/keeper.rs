@@ -132,7 +132,7 @@ impl<D: Disk> PartitionLog<D> {
         Ok(())
     }
 
-    fn write_slot(&mut self, disk: &mut D, bound: Bound) -> Result<(), DiskError> {
+    pub(super) fn write_slot(&mut self, disk: &mut D, bound: Bound) -> Result<(), DiskError> {
         let slot = next_slot(self.keeper.slots);
         self.keeper.sequence += 1;
         let bound = Bound { sequence: self.keeper.sequence, ..bound };

@@ -133,6 +133,9 @@ impl<D: Disk> PartitionLog<D> {
             let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(from));
             let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
             let outcome = loop {
+                if expected >= to {
+                    break Ok(());
+                }
                 match walk.step(disk)? {
                     Step::Batch(_, header) if header.next_offset() <= from => {}
                     Step::Batch(_, header) if header.base_offset >= to => break Ok(()),

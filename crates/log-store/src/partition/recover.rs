@@ -179,10 +179,9 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(false);
         }
         segment.sealed = true;
-        if segment.allocated > segment.bytes {
-            disk.truncate(&window.file, segment.bytes)?;
-            segment.allocated = segment.bytes;
-        }
+        // Also where the cache shows that length already: the sync that was to carry it may have failed.
+        disk.truncate(&window.file, segment.bytes)?;
+        segment.allocated = segment.bytes;
         scanner.next_segment();
         Ok(true)
     }
@@ -278,8 +277,9 @@ impl<D: Disk> PartitionLog<D> {
         let point = self.recovered_point(tail);
         let (verdict, mut steps) = match verdict {
             TailVerdict::Damage => return Ok(self.faulty_at(tail.offset)),
+            // The cache may show what a failed sync never wrote: the file ends with its last batch, also in the cache.
             TailVerdict::CleanEnd if !self.holds_more_than(&point) => {
-                (StartVerdict::Verified, vec![Step::SyncDirty])
+                (StartVerdict::Verified, vec![Step::Truncate])
             }
             TailVerdict::CleanEnd | TailVerdict::TornTail => {
                 (StartVerdict::Verified, self.cut_memory(disk, point)?)

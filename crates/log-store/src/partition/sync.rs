@@ -63,7 +63,12 @@ impl<D: Disk> PartitionLog<D> {
 
     /// D1: a capture from before a cut raises nothing.
     pub(super) fn raise_durable(&mut self, capture: Capture) {
-        if capture.cut_count != self.cut_count || capture.end.offset <= self.durable.offset {
+        if capture.cut_count != self.cut_count || capture.end.offset < self.durable.offset {
+            return;
+        }
+        if capture.end.offset == self.durable.offset {
+            // The same end, perhaps at the start of a segment that holds nothing yet.
+            self.durable = capture.end;
             return;
         }
         let same_file = capture.end.segment == self.durable.segment;

@@ -2,6 +2,7 @@
 
 mod basics;
 mod cuts;
+mod model;
 mod space;
 mod starts;
 
