@@ -126,6 +126,7 @@ impl<D: Disk> Shard<D> {
 
     /// Destruction needs a committed record (C6): only what the image marks as deleted is removed.
     fn remove_deleted(&mut self, image: &ClusterImage) {
+        self.removals.done.retain(|topic_id| image.deleted_topic(*topic_id).is_some());
         for topic_id in image.removals_of(self.core.broker()) {
             if !self.removals.done.contains(&topic_id)
                 && !self.removals.syncing.values().any(|syncing| *syncing == topic_id)

@@ -51,6 +51,8 @@ pub struct Shard<D: Disk> {
     logs: BTreeMap<LogId, TopicPartition>,
     streams: Streams,
     pending: BTreeMap<PendingId, Pending<D::File>>,
+    /// When those of them that wait for a limited time wait no longer.
+    deadlines: BTreeMap<PendingId, MonoTime>,
     next_pending: u64,
     /// Requests that wait for the cluster image to change.
     pub(crate) awaiting_image: BTreeSet<PendingId>,
@@ -81,6 +83,7 @@ impl<D: Disk> Shard<D> {
             logs: BTreeMap::new(),
             streams: Streams::default(),
             pending: BTreeMap::new(),
+            deadlines: BTreeMap::new(),
             next_pending: 0,
             awaiting_image: BTreeSet::new(),
             admin: BTreeMap::new(),

@@ -73,7 +73,10 @@ impl<D: Disk> Shard<D> {
 
     /// Lets a request wait, at most until the deadline.
     pub(crate) fn wait(&mut self, id: PendingId, pending: Pending<D::File>, deadline: Option<MonoTime>) {
-        self.core.reschedule(Timer::Pending(id), None, deadline);
+        if let Some(deadline) = deadline {
+            self.core.reschedule(Timer::Pending(id), None, Some(deadline));
+            self.deadlines.insert(id, deadline);
+        }
         self.pending.insert(id, pending);
     }
 
@@ -155,9 +158,14 @@ impl<D: Disk> Shard<D> {
             Pending::Group(group) => self.finish_group(group),
             Pending::Groups(groups) => self.finish_groups(groups),
         }
+        if !self.pending.contains_key(&id) {
+            let deadline = self.deadlines.remove(&id);
+            self.core.reschedule(Timer::Pending(id), deadline, None);
+        }
     }
 
     pub(super) fn expire_pending(&mut self, id: PendingId) {
+        self.deadlines.remove(&id);
         let Some(mut pending) = self.pending.remove(&id) else { return };
         match &mut pending {
             Pending::Fetch(fetch) => {

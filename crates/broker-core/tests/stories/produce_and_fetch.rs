@@ -395,3 +395,17 @@ fn what_was_acknowledged_is_there_after_a_power_cut() {
         assert_eq!(cluster.read_all(1, "t", 0), ["0", "1", "2"], "seed {seed}");
     }
 }
+
+#[test]
+fn answered_requests_leave_no_timer_behind() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[("retention.ms", "-1")]);
+    for _ in 0..50 {
+        cluster.produce(1, "t", 0, -1, batch(&["a"]));
+    }
+    cluster.pass(Duration::from_secs(12));
+    assert_eq!(cluster.broker(1).shards[0].gauges().requests_waiting, 0);
+    // Their 30 seconds would end in 18; the next thing to do is to look for idle connections.
+    let next = cluster.broker(1).shards[0].poll_timeout();
+    assert!(next.is_none_or(|at| at > cluster.now.mono.after(Duration::from_secs(30))), "{next:?}");
+}
