@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::admin::{AdminCall, Calls};
 use crate::consumer::{Consumer, SeekTo};
 use crate::core::{Core, Environment, earliest};
-use crate::error::{ClientError, Damage, NetworkCause, Place, Waiting};
+use crate::error::{ClientError, Damage, NetworkCause, Phase, Place, Waiting};
 use crate::metrics::Metrics;
 use crate::network::{Lost, Received};
 use crate::options::{ClientOptions, ConsumerOptions, ProducerOptions};
@@ -249,7 +249,7 @@ impl ClientBrain {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<MonoTime> {
         let now = self.now;
-        let mut due = earliest(self.core.network_timeout(now), self.core.metadata_timeout());
+        let mut due = earliest(self.core.network_timeout(now), self.core.metadata_timeout(now));
         due = earliest(due, earliest(self.queries.poll_timeout(now), self.calls.poll_timeout(now)));
         due = earliest(due, self.bootstraps.iter().map(|(_, deadline)| *deadline).min());
         due = earliest(due, self.producers.values().filter_map(|producer| producer.poll_timeout(now)).min());
@@ -264,7 +264,6 @@ impl ClientBrain {
     /// Gives every part its turn.
     fn drive(&mut self) {
         let (core, now) = (&mut self.core, self.now);
-        core.drive_metadata(now);
         for found in self.queries.drive(core, now) {
             hand_over(core, &mut self.queries, &mut self.calls, &mut self.consumers, now, found);
         }
@@ -284,6 +283,8 @@ impl ClientBrain {
             self.queries.forget_consumer(handle);
             core.close_channels(handle);
         }
+        // Last, since any of the others may have found that it needs it.
+        core.drive_metadata(now);
         // Consumers may have asked for offsets after questions had their turn.
         self.is_dirty = self.queries.is_fresh();
         self.drive_bootstraps();
@@ -369,6 +370,10 @@ impl ClientBrain {
     fn on_lost(&mut self, lost: Lost) {
         let (core, now) = (&mut self.core, self.now);
         let Lost { purposes, error } = lost;
+        // A broker that cannot be reached may not be the leader any more. An idle connection that ends says nothing.
+        if error.phase != Phase::Exchange || !purposes.is_empty() {
+            core.cluster.want_update();
+        }
         for purpose in purposes {
             match purpose {
                 Purpose::Versions => {}

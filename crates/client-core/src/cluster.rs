@@ -129,12 +129,11 @@ impl Cluster {
         (self.wanted || (old && !self.interest.is_empty())) && !self.in_flight && self.not_before <= now.mono
     }
 
-    fn next_check(&self, age_max: Duration) -> Option<MonoTime> {
-        if self.in_flight {
-            return None;
-        }
-        let by_age = self.updated.map(|updated| updated.after(age_max));
-        if self.wanted { Some(self.not_before) } else { by_age.map(|at| at.max(self.not_before)) }
+    /// What is due already waits for a connection, not for a time.
+    fn next_check(&self, now: Now, age_max: Duration) -> Option<MonoTime> {
+        let by_age = self.updated.map(|updated| updated.after(age_max).max(self.not_before));
+        let at = if self.wanted { Some(self.not_before) } else { by_age };
+        at.filter(|at| *at > now.mono && !self.in_flight)
     }
 
     fn update_topic(&mut self, now: Now, unknown_wait: Duration, answer: &MetadataTopic<'_>) -> bool {
@@ -212,8 +211,8 @@ impl Core {
         self.send(now, connection, version, &request, Purpose::Metadata, patience);
     }
 
-    pub(crate) fn metadata_timeout(&self) -> Option<MonoTime> {
-        self.cluster.next_check(self.options.metadata_age_max)
+    pub(crate) fn metadata_timeout(&self, now: Now) -> Option<MonoTime> {
+        self.cluster.next_check(now, self.options.metadata_age_max)
     }
 
     pub(crate) fn on_metadata_lost(&mut self, now: Now) {

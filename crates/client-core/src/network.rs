@@ -410,7 +410,7 @@ impl Core {
         let deadlines = connections.clone().filter_map(Connection::deadline).min();
         let quiet = connections.map(|found| found.quiet_until).filter(|until| *until > now.mono).min();
         let wanted = self.network.wanted.iter().filter_map(|target| self.network.troubles.get(target));
-        let over = wanted.map(|trouble| trouble.until).min();
+        let over = wanted.map(|trouble| trouble.until).filter(|until| *until > now.mono).min();
         earliest(earliest(deadlines, quiet), over)
     }
 

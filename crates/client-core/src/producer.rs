@@ -8,7 +8,9 @@
 //! 1. A batch gets its sequence when it is first sent, and is sent again with the same bytes while its outcome is not
 //!    known. So a broker that has it already drops it.
 //! 2. Batches of a partition are sent in order, up to five at once. When one fails, what follows it waits until all
-//!    that are on their way have come back; then they go again in order.
+//!    that are on their way have come back; then they go again in order. Before the first one is acknowledged there is
+//!    only one on its way: a broker that knows nothing of a producer takes any first sequence, so a second batch could
+//!    get in before the first.
 //! 3. A batch that certainly was not appended and will not be sent again leaves a gap: those behind it get new sequences,
 //!    once none of them may have been appended.
 //! 4. When the outcome of a batch cannot be found out (its time is over, or the broker has lost track of the producer),
@@ -119,6 +121,9 @@ impl Producer {
             }
             if let Some(open) = accumulator.take(&key.0, key.1) {
                 let batch = Batch::from_open(open, self.next_part());
+                if accumulator.has_batches(&key.0, key.1) {
+                    self.held.insert(key.clone());
+                }
                 self.lanes.entry(key.clone()).or_default().push(batch);
                 self.active.insert(key);
             }
@@ -237,7 +242,7 @@ impl Producer {
             if stamped {
                 lane.resequence();
             }
-            let Some(size) = lane.sendable(now.mono, self.needs_new_id) else { continue };
+            let Some(size) = lane.sendable(now.mono, stamped, self.needs_new_id) else { continue };
             let Some(connection) = self.slot(core, now, &key) else { continue };
             match &mut chosen {
                 None => chosen = Some((connection, vec![key])),

@@ -249,6 +249,11 @@ impl Accumulator {
         ready
     }
 
+    /// Whether a partition has any batch.
+    pub(crate) fn has_batches(&self, topic: &str, partition: u32) -> bool {
+        self.topics.get(topic).is_some_and(|topic| topic.queues.contains_key(&partition))
+    }
+
     /// Takes the oldest batch of a partition.
     pub(crate) fn take(&mut self, topic: &str, partition: u32) -> Option<OpenBatch> {
         let entry = self.topics.get_mut(topic)?;

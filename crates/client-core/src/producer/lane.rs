@@ -23,6 +23,8 @@ pub(super) struct Lane {
     next_sequence: Sequence,
     /// Behind the last acknowledged batch.
     acknowledged: Sequence,
+    /// Law 2: the leader has acknowledged a batch under the present id, so it knows which sequence comes next.
+    is_known: bool,
     /// Law 3: a sequence was given to a batch that is gone and was not appended.
     has_gap: bool,
     failures: u32,
@@ -62,6 +64,7 @@ impl Default for Lane {
             queue: VecDeque::new(),
             next_sequence: Sequence(0),
             acknowledged: Sequence(0),
+            is_known: false,
             has_gap: false,
             failures: 0,
             retry_at: MonoTime(0),
@@ -90,6 +93,7 @@ impl Lane {
     /// Sequences of an old id mean nothing under a new one.
     pub(super) fn forget_sequences(&mut self) {
         (self.next_sequence, self.acknowledged, self.has_gap) = (Sequence(0), Sequence(0), false);
+        self.is_known = false;
         self.queue.iter_mut().for_each(|batch| batch.sequence = None);
     }
 
@@ -103,11 +107,11 @@ impl Lane {
     }
 
     /// The size of the batch that may be sent now, if one may.
-    pub(super) fn sendable(&self, now: MonoTime, only_unsettled: bool) -> Option<usize> {
-        if self.retry_at > now {
+    pub(super) fn sendable(&self, now: MonoTime, stamped: bool, only_unsettled: bool) -> Option<usize> {
+        let index = self.queue.iter().position(|batch| !batch.in_flight)?;
+        if self.retry_at > now || (stamped && !self.is_known && index > 0) {
             return None;
         }
-        let index = self.queue.iter().position(|batch| !batch.in_flight)?;
         let batch = self.queue.get(index)?;
         // Law 2: what comes later than this one is still on its way, so this one has failed.
         let overtaken = self.queue.iter().skip(index).any(|later| later.in_flight);
@@ -154,7 +158,12 @@ impl Lane {
     pub(super) fn take_acknowledged(&mut self, id: BatchId, part: u32) -> Option<Batch> {
         let batch = self.take(id, part)?;
         if let Some(sequence) = batch.sequence {
-            self.acknowledged = sequence_after(sequence, batch.count);
+            // A repeat may be acknowledged after batches behind it.
+            let end = sequence_after(sequence, batch.count);
+            if is_ahead(end, self.acknowledged) {
+                self.acknowledged = end;
+            }
+            self.is_known = true;
         }
         (self.failures, self.retry_at) = (0, MonoTime(0));
         Some(batch)
@@ -342,6 +351,13 @@ impl Content {
     }
 }
 
+/// Whether one sequence lies ahead of the other, on the ring that they count on: less than half of it.
+const fn is_ahead(sequence: Sequence, of: Sequence) -> bool {
+    const HALF: i32 = 1 << 30;
+    let distance = sequence.0.wrapping_sub(of.0) & i32::MAX;
+    distance > 0 && distance < HALF
+}
+
 fn restamped(bytes: &Bytes, stamp: Option<ProducerStamp>, environment: Environment) -> Bytes {
     let mut copy = bytes.to_vec();
     if let (Some(stamp), Some((header, records))) = (stamp, copy.split_first_chunk_mut::<HEADER_BYTES>()) {
@@ -355,5 +371,19 @@ fn problem_of(error: BuildError) -> CallerProblem {
         BuildError::Codec(error) => CallerProblem::Codec(error),
         BuildError::TooLarge { bytes, max } => CallerProblem::RecordTooLarge { bytes, limit: max },
         _ => CallerProblem::Codec(CodecError::Malformed(Compression::None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_compared_on_their_ring() {
+        assert!(is_ahead(Sequence(5), Sequence(4)));
+        assert!(!is_ahead(Sequence(4), Sequence(4)));
+        assert!(!is_ahead(Sequence(4), Sequence(5)));
+        assert!(is_ahead(Sequence(2), Sequence(i32::MAX - 3)));
+        assert!(!is_ahead(Sequence(i32::MAX - 3), Sequence(2)));
     }
 }

@@ -1,0 +1,108 @@
+//! Whatever bytes a broker sends, to whatever was asked: no panic, no call left open, and the client goes on.
+
+mod world;
+
+use bytes::Bytes;
+use highwater_client_core::admin::AdminCall;
+use highwater_client_core::{Accumulator, ClientOptions, ProducerOptions, Start};
+use kafka_wire::ApiKey;
+use proptest::prelude::*;
+use world::{Fault, World, from_the_beginning, text, to_zero};
+
+/// The APIs that a producer, a consumer and an admin need.
+const APIS: [ApiKey; 6] = [
+    ApiKey::ApiVersions,
+    ApiKey::Metadata,
+    ApiKey::InitProducerId,
+    ApiKey::Produce,
+    ApiKey::ListOffsets,
+    ApiKey::Fetch,
+];
+
+fn frame() -> impl Strategy<Value = Bytes> {
+    // The correlation ids of early requests are small: many answers get as far as their body.
+    let body = prop::collection::vec(any::<u8>(), 0..200);
+    let small = prop::collection::vec(0_u8..4, 0..200);
+    (0_i32..12, prop_oneof![body, small]).prop_map(|(correlation, body)| {
+        let mut frame = correlation.to_be_bytes().to_vec();
+        frame.extend(body);
+        frame.into()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_answers_end_the_connection_at_most(
+        seed: u64,
+        garbage in prop::collection::vec((0_usize..APIS.len(), 0_usize..3, frame()), 0..12),
+    ) {
+        let mut world = World::new(seed, 2);
+        world.cluster.create("t", 1);
+        for (api, after, frame) in garbage {
+            let faults = std::iter::repeat_n(None, after).chain([Some(Fault::Garbage(frame))]);
+            world.cluster.script(APIS[api], faults);
+        }
+        let producer = world.producer(ProducerOptions::default());
+        world.send(producer, &to_zero("t", "x")).ok();
+        let call = world.call();
+        world.brain.admin(world.clocks(), call, AdminCall::ListTopics);
+        world.await_answer(call).ok();
+        if let Ok(consumer) = world.consumer(from_the_beginning("t")) {
+            // What was acknowledged by garbage may not be there; what is there can be read in the end.
+            world.cluster.partition("t", 0);
+            world.send(producer, &to_zero("t", "y")).ok();
+            world.run_for(std::time::Duration::from_secs(2));
+            world.seek(consumer, "t", 0, Start::Earliest);
+            if !world.cluster.values("t", 0).is_empty() {
+                let record = world.read(consumer).expect("read after all");
+                prop_assert_eq!(text(&record), world.cluster.values("t", 0).swap_remove(0));
+            }
+        }
+    }
+
+    /// Half of an answer, or one with a byte changed, is not an answer.
+    #[test]
+    fn a_frame_that_was_not_asked_for_ends_its_connection(frame in frame()) {
+        let mut world = World::new(1, 1);
+        let call = world.call();
+        world.brain.bootstrap(world.clocks(), call);
+        world.await_answer(call).expect("connected");
+        let now = world.clocks();
+        for connection in 0..3 {
+            world.brain.handle_frame(now, highwater_client_core::ConnectionId(connection), frame.clone());
+        }
+        let call = world.call();
+        world.brain.admin(world.clocks(), call, AdminCall::DescribeCluster);
+        prop_assert!(world.await_answer(call).is_ok());
+    }
+}
+
+#[test]
+fn a_client_that_is_idle_for_an_hour_keeps_nothing() {
+    let mut world = World::with(2, 1, ClientOptions::default());
+    world.cluster.create("t", 1);
+    let producer = world.producer(ProducerOptions::default());
+    world.send(producer, &to_zero("t", "x")).expect("delivered");
+    let consumer = world.consumer(from_the_beginning("t")).expect("a consumer");
+    world.read(consumer).expect("a record");
+    world.run_for(std::time::Duration::from_secs(60));
+    let (before, asked) = (world.dialled.len(), world.cluster.handled.len());
+    world.run_for(std::time::Duration::from_secs(3600));
+    assert_eq!(world.dialled.len(), before, "no connection is made anew");
+    // Two fetches a second, and metadata every five minutes.
+    assert!(world.cluster.handled.len() - asked < 7300);
+    assert_eq!(world.buffered_bytes(producer), 0);
+    assert!(world.brain.metrics().requests_in_flight <= 1);
+}
+
+#[test]
+fn an_accumulator_refuses_what_can_never_be_sent() {
+    let options = ProducerOptions::default().checked().expect("fits");
+    let mut accumulator = Accumulator::new(&options, 0);
+    let world = World::new(3, 1);
+    let refused = accumulator.append(world.clocks(), &to_zero("../etc", "x"));
+    assert!(format!("{refused:?}").contains("TopicName"), "{refused:?}");
+    assert_eq!(accumulator.wanted_topics().count(), 0);
+}
