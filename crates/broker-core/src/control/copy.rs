@@ -110,6 +110,11 @@ impl<D: Disk> MetadataCopy<D> {
         self.log.end()
     }
 
+    /// The last offset in the copy; none if it is empty.
+    pub(super) fn last(&self) -> Option<MetadataOffset> {
+        self.log.end().checked_sub(1).map(offset)
+    }
+
     /// Appends an agreed entry; one that is in the copy already is passed over.
     ///
     /// # Panics

@@ -77,7 +77,7 @@ pub struct Control<D: Disk, Q: MetadataQuorum> {
 
 impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     /// Opens this broker's copy of the metadata log and begins its life; `quorum` makes the node's face of the quorum
-    /// from the last offset that the copy may hold. For quorums that are made at once; else [`Recovered::open`] first.
+    /// from the last offset in the copy, behind which it goes on. For quorums that are made at once; else [`Recovered::open`] first.
     ///
     /// # Errors
     ///
@@ -452,6 +452,12 @@ impl<D: Disk> Recovered<D> {
     #[must_use]
     pub const fn image(&self) -> &ClusterImage {
         &self.image
+    }
+
+    /// The last offset in the copy, which is applied once it is durable; none if the copy is empty.
+    #[must_use]
+    pub fn last(&self) -> Option<MetadataOffset> {
+        self.copy.last()
     }
 }
 

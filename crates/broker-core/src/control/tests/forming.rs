@@ -1,5 +1,7 @@
 //! Forming and joining: one cluster, never two.
 
+use metadata_core::{QuorumMember, SoloQuorum};
+
 use super::*;
 
 #[test]
@@ -80,4 +82,38 @@ fn a_directory_with_the_metadata_of_another_cluster_is_refused() {
     let last = std::iter::from_fn(|| control.poll_action()).last();
     assert!(matches!(last, Some(ControlAction::Stop { code: ExitCode::ForeignDirectory, .. })), "{last:?}");
     assert!(control.image().cluster_id() == Some(ClusterId([9; 16])) && control.poll_timeout().is_none());
+}
+
+/// A broker in memory, alone: opened, asked for a topic, and run until it has it.
+fn solo(disk: &MemoryDisk, now: Now, topic: &str) -> Control<MemoryDisk, SoloQuorum> {
+    let own = QuorumMember { directory: dir(1), broker: b(1), addresses: vec![] };
+    let seed = u128::from(now.mono.0).to_le_bytes();
+    let config = ControlConfig { incarnation: Incarnation(now.mono.0), seed, ..config(1, 1, true) };
+    let mut control =
+        Control::open(now, config, disk.another_handle(), |last| SoloQuorum::new(last, own)).unwrap();
+    for shard in 0..SHARDS {
+        control.handle_request(now, ShardId(shard), ControlRequest::Recovered { partitions: vec![] });
+    }
+    let (id, deadline) = (AdminId(1), now.mono.after(std::time::Duration::from_secs(1)));
+    for round in 0..20 {
+        control.handle_quorum(now);
+        control.handle_disk(now);
+        control.handle_timeout(now);
+        if round == 10 {
+            let topic = NewTopic { name: topic.into(), ..NewTopic::default() };
+            control.handle_command(now, id, deadline, AdminCommand::CreateTopic(topic));
+        }
+    }
+    assert_eq!(control.status().phase, ControlPhase::Active);
+    control
+}
+
+#[test]
+fn a_broker_alone_goes_on_behind_its_copy() {
+    let disk = MemoryDisk::new();
+    let at = |ms: u64| Now { mono: MonoTime(ms * 1_000_000), wall: Timestamp(i64::try_from(ms).unwrap()) };
+    drop(solo(&disk, at(1), "first"));
+    disk.kill_process();
+    let control = solo(&disk, at(2), "second");
+    assert_eq!(control.image().topic_names().collect::<Vec<_>>(), ["first", "second"]);
 }
