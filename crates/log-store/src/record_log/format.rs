@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! file name: first index, 20 digits, ".records"
-//! record:    length u32 | index u64 | CRC-32C of the payload u32 | CRC-32C of these 16 bytes u32 | payload
+//! record:    length u32 | index u64 | durable end u64 | CRC-32C of the payload u32 | CRC-32C of these 24 bytes u32 | payload
 //! ```
 //! All numbers are big-endian. The header has a checksum of its own, so that a damaged length is not taken for a record that
-//! was cut off.
+//! was cut off. The durable end is the log's when the record was written: a record below one that any header names was on the
+//! medium, so that it cannot have been lost by a stop.
 
 use log_core::Crc32c;
 
 /// The longest record in bytes; a metadata record is far shorter, a snapshot is not a record.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-pub(super) const HEADER_BYTES: usize = 20;
+pub(super) const HEADER_BYTES: usize = 28;
 
 const SUFFIX: &str = ".records";
 const DIGITS: usize = 20;
@@ -27,19 +28,15 @@ pub(super) fn parse_file_name(name: &str) -> Option<u64> {
     (digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-pub(super) fn header(index: u64, payload: &[u8], crc: Crc32c) -> [u8; HEADER_BYTES] {
+pub(super) fn header(index: u64, durable_end: u64, payload: &[u8], crc: Crc32c) -> [u8; HEADER_BYTES] {
     let length = u32::try_from(payload.len()).expect("the caller has checked it against RECORD_BYTES_MAX");
-    let mut front = [0; HEADER_BYTES - 4];
-    let (head, sum) = front.split_at_mut(12);
-    let (length_at, index_at) = head.split_at_mut(4);
-    length_at.copy_from_slice(&length.to_be_bytes());
-    index_at.copy_from_slice(&index.to_be_bytes());
-    sum.copy_from_slice(&crc(0, payload).to_be_bytes());
-    let mut header = [0; HEADER_BYTES];
-    let (front_at, check_at) = header.split_at_mut(HEADER_BYTES - 4);
-    front_at.copy_from_slice(&front);
-    check_at.copy_from_slice(&crc(0, &front).to_be_bytes());
-    header
+    let mut front = Vec::with_capacity(HEADER_BYTES);
+    front.extend_from_slice(&length.to_be_bytes());
+    front.extend_from_slice(&index.to_be_bytes());
+    front.extend_from_slice(&durable_end.to_be_bytes());
+    front.extend_from_slice(&crc(0, payload).to_be_bytes());
+    front.extend_from_slice(&crc(0, &front).to_be_bytes());
+    front.try_into().expect("the fields above make a header")
 }
 
 /// What a header says, if it checks.
@@ -47,6 +44,7 @@ pub(super) fn header(index: u64, payload: &[u8], crc: Crc32c) -> [u8; HEADER_BYT
 pub(super) struct Header {
     pub(super) len: usize,
     pub(super) index: u64,
+    pub(super) durable_end: u64,
     pub(super) payload_crc: u32,
 }
 
@@ -55,9 +53,11 @@ pub(super) fn parse_header(bytes: &[u8], crc: Crc32c) -> Option<Header> {
     let check = u32::from_be_bytes(*rest.first_chunk()?);
     let (length, rest) = front.split_first_chunk()?;
     let (index, rest) = rest.split_first_chunk()?;
+    let (durable_end, rest) = rest.split_first_chunk()?;
     let header = Header {
         len: usize::try_from(u32::from_be_bytes(*length)).ok()?,
         index: u64::from_be_bytes(*index),
+        durable_end: u64::from_be_bytes(*durable_end),
         payload_crc: u32::from_be_bytes(*rest.first_chunk()?),
     };
     (check == crc(0, front) && header.len <= RECORD_BYTES_MAX).then_some(header)

@@ -284,7 +284,7 @@ impl<D: Disk> RecordLog<D> {
 
     fn write(&mut self, disk: &mut D, record: &[u8]) -> Result<(), DiskError> {
         let first = self.file_to_append(disk)?;
-        let header = header(self.end, record, self.options.crc);
+        let header = header(self.end, self.durable_end, record, self.options.crc);
         let open = self.files.get_mut(&first).expect("the file to append to is in the map");
         disk.write_at(&open.file, open.len, &[&header, record])?;
         open.starts.push(open.len);

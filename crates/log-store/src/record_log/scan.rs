@@ -19,12 +19,15 @@ impl<D: Disk> RecordLog<D> {
             self.end = first;
         }
         let mut records = Vec::new();
-        for (number, &first) in firsts.iter().enumerate() {
+        let mut left = firsts.into_iter();
+        while let Some(first) = left.next() {
             if first != self.end {
                 return Err(RecordLogError::Missing { dir: self.dir.clone(), index: self.end });
             }
-            let is_last = number + 1 == firsts.len();
-            self.recover_file(disk, first, is_last, &mut records)?;
+            if self.recover_file(disk, first, left.as_slice(), &mut records)? == Ending::Torn {
+                self.drop_unreachable(disk, left.as_slice())?;
+                break;
+            }
         }
         if self.end < from {
             self.drop_overtaken(disk)?;
@@ -32,6 +35,11 @@ impl<D: Disk> RecordLog<D> {
         }
         self.durable_end = from;
         Ok(records)
+    }
+
+    /// Files behind a torn end hold nothing that was ever durable.
+    fn drop_unreachable(&mut self, disk: &mut D, later: &[u64]) -> Result<(), DiskError> {
+        later.iter().try_for_each(|first| disk.remove_file(&self.path(*first)))
     }
 
     /// All records lie below the first one needed: a new file begins there.
@@ -56,13 +64,14 @@ impl<D: Disk> RecordLog<D> {
         Ok(firsts)
     }
 
+    /// Takes the records of one file; `later` are the first indexes of the files behind it.
     fn recover_file(
         &mut self,
         disk: &mut D,
         first: u64,
-        is_last: bool,
+        later: &[u64],
         records: &mut Vec<Record>,
-    ) -> Result<(), RecordLogError> {
+    ) -> Result<Ending, RecordLogError> {
         let file = disk.open(&self.path(first), OpenMode::Write)?;
         let bytes = read_all(disk, &file)?;
         let mut starts = Vec::new();
@@ -74,8 +83,10 @@ impl<D: Disk> RecordLog<D> {
             position = next;
         }
         let rest = bytes.get(position..).unwrap_or_default();
-        if !rest.is_empty() {
-            if !is_last || !self.was_being_written(rest, position) {
+        let ends_here = rest.is_empty() && later.first().is_none_or(|next| *next == self.end);
+        let ending = if ends_here { Ending::Whole } else { Ending::Torn };
+        if ending == Ending::Torn {
+            if self.was_durable(disk, rest, later)? || !self.was_being_written(rest, position) {
                 let file = self.path(first);
                 return Err(RecordLogError::Damaged { file, position: position as u64, index: self.end });
             }
@@ -83,7 +94,26 @@ impl<D: Disk> RecordLog<D> {
         }
         self.dirty.files.insert(first);
         self.files.insert(first, OpenFile { file, starts, len: position as u64 });
-        Ok(())
+        Ok(ending)
+    }
+
+    /// Whether a record behind the first that does not check was written when that one was on the medium already.
+    fn was_durable(&self, disk: &mut D, rest: &[u8], later: &[u64]) -> Result<bool, DiskError> {
+        if self.names_durable(rest) {
+            return Ok(true);
+        }
+        for first in later {
+            let file = disk.open(&self.path(*first), OpenMode::Read)?;
+            if self.names_durable(&read_all(disk, &file)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn names_durable(&self, bytes: &[u8]) -> bool {
+        let headers = bytes.windows(HEADER_BYTES).filter_map(|window| parse_header(window, self.options.crc));
+        headers.into_iter().any(|header| header.index > self.end && header.durable_end > self.end)
     }
 
     /// The record at `position` and where the next one begins; none if it does not check.
@@ -91,26 +121,30 @@ impl<D: Disk> RecordLog<D> {
         parse(bytes, position, self.end, self.options.crc)
     }
 
-    /// Whether the bytes from `position` to the end of the file are what a stop leaves of a record that was being
-    /// written: the file ends within it, or is zeros from a sector boundary within it to its end.
+    /// Whether the bytes from `position` to the end of the file are what a stop leaves of records that were being written:
+    /// the file ends within the first, or a whole sector of it is missing. Which sectors a power cut keeps is not in their
+    /// order, so later ones may be there.
     fn was_being_written(&self, rest: &[u8], position: usize) -> bool {
         let header = parse_header(rest, self.options.crc).filter(|header| header.index == self.end);
-        let cut_off = match header {
-            Some(header) => rest.len() < HEADER_BYTES + header.len,
-            None => rest.len() < HEADER_BYTES,
-        };
+        let len = header.map_or(HEADER_BYTES, |header| HEADER_BYTES + header.len);
+        let Some(record) = rest.get(..len) else { return true };
         let sector = usize::try_from(SECTOR_BYTES).expect("a sector fits in memory");
         let to_boundary = (sector - position % sector) % sector;
-        let zeros_from = match rest.first() {
-            Some(0) if rest.iter().all(|byte| *byte == 0) => return true,
-            _ if to_boundary == 0 => sector,
-            _ => to_boundary,
-        };
-        let within = header.map_or(HEADER_BYTES, |header| HEADER_BYTES + header.len);
-        let boundaries = (zeros_from..within.min(rest.len())).step_by(sector);
-        let zeros_start = rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        cut_off || boundaries.into_iter().any(|boundary| boundary >= zeros_start)
+        let (before, aligned) = record.split_at_checked(to_boundary).unwrap_or((record, &[]));
+        let missing = |piece: &[u8]| piece.iter().all(|byte| *byte == 0);
+        // The rest of the sector in which the record before it ends: lost only if nothing of this record is in it.
+        let begins_missing = before.len() >= HEADER_BYTES.min(record.len()) && missing(before);
+        begins_missing || aligned.chunks(sector).any(missing)
     }
+}
+
+/// How a file of the log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// With its last record, and the next file continues it.
+    Whole,
+    /// Within records that were being written.
+    Torn,
 }
 
 /// The records of one file of a record log, with their indexes, up to the first that does not check: for a reader from

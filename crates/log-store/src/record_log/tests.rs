@@ -152,7 +152,7 @@ fn a_log_that_ends_below_the_first_record_needed_begins_there() {
 
 #[test]
 fn a_flipped_bit_of_a_synced_record_is_damage_and_never_a_torn_end() {
-    for position in 0..42 {
+    for position in 0..58 {
         let mut disk = MemoryDisk::new();
         let (mut log, _) = open(&mut disk, 0).unwrap();
         append(&mut log, &mut disk, &["a", "b"]);
@@ -168,11 +168,11 @@ fn a_reader_from_outside_sees_the_records_before_the_first_bad_one() {
     append(&mut log, &mut disk, &["a", "b"]);
     let name = "00000000000000000000.records";
     let file = disk.open(&format!("raft/{name}"), OpenMode::Read).unwrap();
-    let mut bytes = vec![0; 42];
+    let mut bytes = vec![0; 58];
     disk.read_at(&file, 0, &mut bytes).unwrap();
     let seen = |bytes: &[u8]| texts(&records_of(name, &Bytes::copy_from_slice(bytes), crc32c::crc32c_append));
     assert_eq!(seen(&bytes), [(0, "a".to_owned()), (1, "b".to_owned())]);
-    bytes[41] ^= 1;
+    bytes[57] ^= 1;
     assert_eq!(seen(&bytes), [(0, "a".to_owned())]);
     assert_eq!(seen(&[]), []);
 }
@@ -198,4 +198,37 @@ proptest! {
         disk.write_at(&file, 0, &[&bytes]).unwrap();
         let _ = open(&mut disk, 0);
     }
+}
+
+#[test]
+fn a_hole_in_records_that_were_never_durable_is_a_torn_end() {
+    let long = "x".repeat(700);
+    let mut holes = 0;
+    for seed in 0..200 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = open(&mut disk, 0).unwrap();
+        append(&mut log, &mut disk, &["a", "b"]);
+        for text in [&long, "c", &long, "d", &long] {
+            log.append(&mut disk, Bytes::copy_from_slice(text.as_bytes())).unwrap();
+        }
+        disk.power_cut(seed);
+        let (log, records) = open(&mut disk, 0).unwrap();
+        assert_eq!(texts(&records)[..2], [(0, "a".to_owned()), (1, "b".to_owned())]);
+        holes += u32::from(log.end() < 7);
+        let (_, again) = open(&mut disk, 0).unwrap();
+        assert_eq!(again, records, "what was recovered stays");
+    }
+    assert!(holes > 0);
+}
+
+#[test]
+fn a_damaged_record_below_a_durable_end_that_a_later_one_names_is_never_cut() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    let long = "x".repeat(60);
+    append(&mut log, &mut disk, &[&long]);
+    append(&mut log, &mut disk, &["b"]);
+    let file = disk.open("raft/00000000000000000000.records", OpenMode::Write).unwrap();
+    disk.write_at(&file, 0, &[&[0; 88]]).unwrap();
+    assert!(matches!(open(&mut disk, 0), Err(RecordLogError::Damaged { index: 0, .. })));
 }
