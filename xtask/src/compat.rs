@@ -44,6 +44,11 @@ enum Size {
     Full,
 }
 
+/// What CI runs of it.
+pub(crate) fn small() -> Result<()> {
+    run(&Options { size: Size::Small, clients: Vec::new(), binary: None })
+}
+
 /// Runs the matrix and what belongs to it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::target_dir().join("compat");

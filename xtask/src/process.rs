@@ -64,10 +64,18 @@ pub(crate) fn watch(
     Ok(Finished { status: child.wait()?, lines })
 }
 
+/// Longer command lines are cut where they are shown.
+const SHOWN_MAX: usize = 300;
+
 /// The command as a person would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy());
-    std::iter::once(command.get_program().to_string_lossy()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let words = std::iter::once(command.get_program().to_string_lossy()).chain(arguments);
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN_MAX) {
+        Some((at, _)) => format!("{} ...", line.get(..at).unwrap_or_default()),
+        None => line,
+    }
 }
 
 fn lines_of(child: &mut Child) -> Receiver<String> {

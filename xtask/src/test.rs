@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::tools;
+use crate::{compat, tools};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -44,7 +44,14 @@ pub(crate) fn steps() -> Vec<Step> {
 
 /// The tests that start clusters and foreign clients.
 pub(crate) fn cluster_steps() -> Vec<Step> {
-    Vec::new()
+    vec![
+        Step::cargo(
+            "build as released",
+            &["build", "--quiet", "--release", "--locked", "--package", "highwater"],
+            20,
+        ),
+        Step::inside("compatibility, small", compat::small),
+    ]
 }
 
 fn wasm_arguments() -> Vec<&'static str> {

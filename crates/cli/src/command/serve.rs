@@ -101,7 +101,7 @@ impl Serve {
 
 /// Log lines go to the error output.
 fn start_logging(config: &Config) -> Outcome {
-    let filter = EnvFilter::try_new(&config.log);
+    let filter = EnvFilter::try_new(filter(&config.log));
     let filter =
         filter.map_err(|error| Failure::new(Code::Usage, format!("--log {}: {error}", config.log)))?;
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -111,6 +111,11 @@ fn start_logging(config: &Config) -> Outcome {
         LogFormat::Json => lines.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+/// The consensus library tells of every missed heartbeat; what matters of that is logged by the quorum itself.
+fn filter(wanted: &str) -> String {
+    if wanted.contains("openraft") { wanted.to_owned() } else { format!("openraft=off,{wanted}") }
 }
 
 /// Waits for the broker's end and asks for it at the first signal. Logs are closed then; whoever cannot wait for that
