@@ -109,6 +109,9 @@ impl<D: Disk> PartitionLog<D> {
                 }),
             });
         }
+        if !batches.iter().any(|batch| batch.produced.header.has_producer()) {
+            return Ok(None);
+        }
         // Several batches at once: each has to follow the one before, as if that were appended.
         let mut producers = self.producers.clone();
         for batch in batches {
