@@ -242,12 +242,11 @@ impl World {
         let offsets = self.bench.log.offsets();
         let (start, end) = (offsets.log_start().0, offsets.log_end().0);
         let old = self.before.take();
-        let mut candidates = old.iter().chain([&self.model]);
         let fits = |model: &&Model| {
             let known = model.batches.iter().any(|batch| batch.0 == end) || model.start == end;
             known && start >= model.start && end >= model.durable.min(claimed) && end <= model.end()
         };
-        let mut found = candidates.find(fits).cloned().unwrap_or_else(|| {
+        let mut found = old.iter().chain([&self.model]).find(fits).cloned().unwrap_or_else(|| {
             panic!("{start}..{end} is neither {:?} nor {:?}", summary(&self.model), old.as_ref().map(summary))
         });
         found.cut(end);
