@@ -1,7 +1,7 @@
 //! `cargo xtask compat`: the same file through four clients and the codecs of the protocol, each client reading what
 //! each other wrote; then the files on disk through Kafka's own tool; then our client against Kafka's own broker.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -45,8 +45,8 @@ enum Size {
 }
 
 /// What CI runs of it.
-pub(crate) fn small() -> Result<()> {
-    run(&Options { size: Size::Small, clients: Vec::new(), binary: None })
+pub(crate) fn small(binary: &Path) -> Result<()> {
+    run(&Options { size: Size::Small, clients: Vec::new(), binary: Some(binary.to_path_buf()) })
 }
 
 /// Runs the matrix and what belongs to it.

@@ -1,4 +1,6 @@
 //! The connections that one thread keeps to its peers: made when first needed, made again with growing pauses.
+//!
+//! Locks: one of tokio per peer, on one thread: a task that waits for it lets the others run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
