@@ -441,13 +441,6 @@ impl<D: Disk> Recovered<D> {
         Ok(Self { disk, copy, image })
     }
 
-    /// The last offset that the copy holds, as an entry or in its image.
-    #[must_use]
-    pub fn last(&self) -> Option<MetadataOffset> {
-        let entry = self.copy.end().checked_sub(1).and_then(|last| i64::try_from(last).ok());
-        entry.map(MetadataOffset).max(self.image.applied())
-    }
-
     /// The image that the copy begins with. Entries of the copy behind it are applied later.
     #[must_use]
     pub const fn image(&self) -> &ClusterImage {
