@@ -103,8 +103,8 @@ impl Follower {
             Ok((end, last_epoch)) => {
                 flow.take(push, end, last_epoch, batches.len());
                 let stream_epoch = flow.handshake.target.leader_epoch;
-                self.backoff.reset();
                 if !batches.is_empty() {
+                    self.backoff.reset();
                     self.actions.push_back(FollowerAction::Append { batches, stream_epoch });
                 }
             }

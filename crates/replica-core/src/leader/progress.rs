@@ -43,8 +43,8 @@ pub(crate) struct Cursor {
     pub(crate) pushed_bytes: u64,
     /// Bytes of batches that the follower takes in this session.
     pub(crate) credit: u64,
-    /// A push is ordered and not yet reported.
-    pub(crate) pushing: bool,
+    /// A push is ordered and not yet reported: the most bytes of batches that it may carry.
+    pub(crate) pushing: Option<usize>,
     /// The high watermark that the last push carried.
     pub(crate) told_high_watermark: Option<Offset>,
     /// The log start that the last push carried.
@@ -87,7 +87,7 @@ impl Progress {
 impl Cursor {
     pub(crate) const fn at(next_offset: Offset, credit: u64) -> Self {
         let (told_high_watermark, told_log_start) = (None, None);
-        Self { next_offset, pushed_bytes: 0, credit, pushing: false, told_high_watermark, told_log_start }
+        Self { next_offset, pushed_bytes: 0, credit, pushing: None, told_high_watermark, told_log_start }
     }
 
     /// Bytes that the follower still takes.

@@ -131,14 +131,18 @@ impl Leader {
     }
 
     /// A push is handed to the stream: batches up to `next_offset`, `bytes` of them. For an order whose log read found
-    /// nothing, its own base offset and zero.
+    /// nothing, its own base offset and zero: if batches were wanted the stream is closed, and the follower comes back
+    /// after a pause.
     pub fn handle_pushed(&mut self, now: MonoTime, stream: StreamId, next_offset: Offset, bytes: usize) {
         let progress = self.streams.get(&stream).and_then(|follower| self.followers.get_mut(follower));
         if let Some(cursor) = progress.and_then(Progress::cursor_mut) {
-            cursor.pushing = false;
+            let wanted = cursor.pushing.take().is_some_and(|max_bytes| max_bytes > 0);
             cursor.next_offset = next_offset;
             cursor.pushed_bytes =
                 cursor.pushed_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+            if wanted && bytes == 0 {
+                self.close(stream, CloseReason::Faulty);
+            }
         }
         self.settle(now);
     }
@@ -343,15 +347,15 @@ impl Leader {
             let batches = cursor.next_offset < log.appended_end && credit > 0;
             let moved = cursor.told_high_watermark != Some(log.high_watermark)
                 || cursor.told_log_start != Some(log.log_start);
-            if cursor.pushing || !(batches || (moved && !on(Mutation::L8))) {
+            if cursor.pushing.is_some() || !(batches || (moved && !on(Mutation::L8))) {
                 continue;
             }
-            cursor.pushing = true;
+            let max_bytes = if batches { push_bytes_max.min(credit) } else { 0 };
+            cursor.pushing = Some(max_bytes);
             cursor.told_high_watermark = Some(log.high_watermark);
             cursor.told_log_start = Some(log.log_start);
             let (base_offset, high_watermark) = (cursor.next_offset, log.high_watermark);
             let push = Push { session, base_offset, high_watermark, log_start: log.log_start };
-            let max_bytes = if batches { push_bytes_max.min(credit) } else { 0 };
             return Some(PushOrder { stream: id, push, max_bytes });
         }
         None

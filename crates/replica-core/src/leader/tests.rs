@@ -509,6 +509,17 @@ pub(crate) fn s6_one_slow_follower_holds_no_other() {
 }
 
 #[test]
+pub(crate) fn s6_a_push_that_cannot_be_read_ends_its_stream() {
+    let mut leader = leader(&[LEADER], facts(0, 0, 100, 4));
+    let order = pushes(&join(&mut leader, 1, 1, A, 0))[0];
+    leader.handle_pushed(at(2), order.stream, order.push.base_offset, 0);
+    assert_eq!(
+        leader_actions(&mut leader),
+        [LeaderAction::Close { stream: order.stream, reason: CloseReason::Faulty }]
+    );
+}
+
+#[test]
 pub(crate) fn h9_a_replica_that_was_removed_is_forgotten() {
     let mut leader = settled();
     let removed = changed(view(&[LEADER, B]), |view| {
