@@ -1,7 +1,7 @@
 //! A connection to one peer, and its streams of frames.
 
 use bytes::{Bytes, BytesMut};
-use log_core::{BrokerId, Frame, FrameLimits};
+use log_core::{BrokerId, Frame, FrameLimits, FrameSizes};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use replica_core::{HELLO_LIMITS, StreamKind};
 use rustls::pki_types::CertificateDer;
@@ -10,8 +10,11 @@ use tokio::io::AsyncReadExt;
 use crate::error::{CertificateError, StreamError};
 use crate::tls::broker_of;
 
-/// Room for one read: a large push comes in few of them.
-const READ_BYTES: usize = 256 << 10;
+/// Room for one read of a stream that carries little: acknowledgements, heartbeats.
+const READ_BYTES_MIN: usize = 2 << 10;
+
+/// Room for one read of a stream that carries much: a large push comes in few of them.
+const READ_BYTES_MAX: usize = 256 << 10;
 
 /// A connection whose peer has proven who it is; cheap to clone.
 #[derive(Clone, Debug)]
@@ -60,16 +63,17 @@ impl PeerConnection {
         let (send, recv) = self.connection.open_bi().await?;
         let mut sender = FrameSender { send };
         sender.send(&mut [Bytes::from(kind.hello(version))]).await?;
-        Ok((sender, FrameReceiver::new(recv)))
+        Ok((sender, FrameReceiver::new(recv, true)))
     }
 
-    /// The next stream that the peer opens; what it carries is read off it by [`FrameReceiver::hello`].
+    /// The next stream that the peer opens; what it carries is read off it by [`FrameReceiver::hello`], which lets a
+    /// peer without a certificate do nothing but join.
     ///
     /// # Errors
     /// A connection that ended.
     pub async fn accept(&self) -> Result<(FrameSender, FrameReceiver), StreamError> {
         let (send, recv) = self.connection.accept_bi().await?;
-        Ok((FrameSender { send }, FrameReceiver::new(recv)))
+        Ok((FrameSender { send }, FrameReceiver::new(recv, self.broker.is_some())))
     }
 
     /// Waits until the connection ends.
@@ -126,20 +130,28 @@ impl FrameSender {
 pub struct FrameReceiver {
     recv: RecvStream,
     received: BytesMut,
+    /// Room for the next read; follows what the stream carries, since a buffer of an idle stream is held for long.
+    read_bytes: usize,
+    proven: bool,
 }
 
 impl FrameReceiver {
-    fn new(recv: RecvStream) -> Self {
-        Self { recv, received: BytesMut::new() }
+    fn new(recv: RecvStream, proven: bool) -> Self {
+        Self { recv, received: BytesMut::new(), read_bytes: READ_BYTES_MIN, proven }
     }
 
     /// The first frame of a stream that the peer opened.
     ///
     /// # Errors
-    /// A stream that ends or begins with something else.
+    /// A stream that ends or begins with something else, and one that this peer may not open.
     pub async fn hello(&mut self) -> Result<(StreamKind, u8), StreamError> {
         let frame = self.next(HELLO_LIMITS).await?.ok_or(StreamError::Cut)?;
-        Ok(StreamKind::read_hello(&frame)?)
+        let (kind, version) = StreamKind::read_hello(&frame)?;
+        if self.proven || kind == StreamKind::Join {
+            Ok((kind, version))
+        } else {
+            Err(StreamError::NotProven(kind))
+        }
     }
 
     /// The next frame; none once the peer has ended the stream.
@@ -151,12 +163,28 @@ impl FrameReceiver {
             if let Some(frame) = self.take(limits)? {
                 return Ok(Some(frame));
             }
-            self.received.reserve(READ_BYTES);
-            let n = self.recv.read_buf(&mut self.received).await.map_err(broken)?;
-            if n == 0 {
+            if self.read(limits).await? == 0 {
                 return if self.received.is_empty() { Ok(None) } else { Err(StreamError::Cut) };
             }
         }
+    }
+
+    /// Reads what is there, into room for the rest of a frame that has begun and as much as lately came at once.
+    async fn read(&mut self, limits: FrameLimits) -> Result<usize, StreamError> {
+        let begun = FrameSizes::peek(&self.received, limits)?;
+        let missing = begun.map_or(0, |sizes| sizes.total().saturating_sub(self.received.len()));
+        let free = self.received.capacity() - self.received.len();
+        if free < missing || free < READ_BYTES_MIN / 4 {
+            self.received.reserve(missing.max(self.read_bytes));
+        }
+        let room = self.received.capacity() - self.received.len();
+        let n = self.recv.read_buf(&mut self.received).await.map_err(broken)?;
+        if n >= room.min(self.read_bytes) {
+            self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
+        } else if n < self.read_bytes / 8 {
+            self.read_bytes = (self.read_bytes / 2).max(READ_BYTES_MIN);
+        }
+        Ok(n)
     }
 
     /// A further whole frame of what is received already.

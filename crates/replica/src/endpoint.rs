@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use log_core::BrokerId;
 use quinn::{ClientConfig, ConnectionId, Endpoint, Incoming, ServerConfig, TokioRuntime};
@@ -10,6 +11,7 @@ use quinn::{ClientConfig, ConnectionId, Endpoint, Incoming, ServerConfig, TokioR
 use crate::ca::{Identity, broker_name};
 use crate::connection::PeerConnection;
 use crate::error::{ConnectError, IdentityError};
+use crate::ids::{ResetKey, random};
 use crate::{tls, transport};
 
 /// Whom at a broker a connection is for. It stands in the connection's first id, so that the right thread accepts it.
@@ -36,15 +38,16 @@ pub struct Arrival {
     pub target: Target,
 }
 
+/// How long a call may take. A host whose broker is gone answers nothing, and the callers' own patience is about as long.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+
 const CONTROL_MARK: u16 = u16::MAX;
 const ID_BYTES: usize = 20;
 
 impl Target {
     /// Two bytes of target, the rest random: nobody else can guess it (RFC 9000, section 7.2).
     pub(crate) fn connection_id(self) -> ConnectionId {
-        let mut bytes = [0; ID_BYTES];
-        let random = quinn_proto_random();
-        bytes.copy_from_slice(&random);
+        let mut bytes = random::<ID_BYTES>();
         let mark = match self {
             Self::Control => CONTROL_MARK,
             Self::Shard(shard) => shard,
@@ -61,15 +64,6 @@ impl Target {
             Some(shard) => Self::Shard(shard),
         }
     }
-}
-
-fn quinn_proto_random() -> [u8; ID_BYTES] {
-    let mut bytes = [0; ID_BYTES];
-    rustls::crypto::ring::default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .expect("the operating system gives randomness, or no handshake would succeed");
-    bytes
 }
 
 impl PeerEndpoint {
@@ -90,8 +84,9 @@ impl PeerEndpoint {
         let transport = transport::transport();
         let mut server = ServerConfig::with_crypto(Arc::new(tls::server(identity)?));
         server.transport_config(transport.clone());
-        let endpoint = Endpoint::new(transport::endpoint(), Some(server), socket, Arc::new(TokioRuntime))
-            .map_err(BindError::Socket)?;
+        let config = transport::endpoint(ResetKey::of(identity));
+        let endpoint =
+            Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime)).map_err(BindError::Socket)?;
         Ok(Self { endpoint, crypto: Arc::new(tls::client(identity)?), transport })
     }
 
@@ -141,9 +136,12 @@ impl PeerEndpoint {
         config.transport_config(self.transport.clone());
         config.initial_dst_cid_provider(Arc::new(move || target.connection_id()));
         let name = broker_name(broker);
-        let connection = dial(&self.endpoint, config, host, port, &name).await?;
+        let address = || format!("{host}:{port}");
+        let call = dial(&self.endpoint, config, host, port, &name);
+        let called = tokio::time::timeout(CALL_TIMEOUT, call).await;
+        let connection = called.unwrap_or_else(|_| Err(ConnectError::Silent { address: address() }))?;
         PeerConnection::new(connection, Some(broker))
-            .map_err(|cause| ConnectError::Certificate { address: format!("{host}:{port}"), cause })
+            .map_err(|cause| ConnectError::Certificate { address: address(), cause })
     }
 
     /// Closes every connection and waits until the peers were told.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use log_core::{BrokerId, FrameError};
-use replica_core::HelloError;
+use replica_core::{HelloError, StreamKind};
 
 use crate::join::JoinRefusal;
 
@@ -89,6 +89,12 @@ pub enum ConnectError {
         /// What the QUIC library said.
         cause: quinn::ConnectionError,
     },
+    /// Nobody answers.
+    #[error("{address} does not answer")]
+    Silent {
+        /// `host:port`.
+        address: String,
+    },
     /// The peer's certificate does not fit.
     #[error("{address}: {cause}")]
     Certificate {
@@ -121,6 +127,9 @@ pub enum StreamError {
     /// Its first frame is no greeting.
     #[error(transparent)]
     Hello(#[from] HelloError),
+    /// A peer without a certificate opened a stream that only brokers may open.
+    #[error("a peer without a certificate may only join, it opened a stream of kind {0:?}")]
+    NotProven(StreamKind),
     /// It was closed on this side.
     #[error("the stream was closed here")]
     ClosedHere,

@@ -17,6 +17,7 @@ use crate::ca::Identity;
 use crate::connection::{FrameReceiver, FrameSender, PeerConnection};
 use crate::endpoint::{Target, dial};
 use crate::error::{ConnectError, IdentityError, JoinError, StreamError};
+use crate::ids::ResetKey;
 use crate::token::JoinToken;
 use crate::{tls, transport};
 
@@ -205,6 +206,7 @@ async fn client_endpoint(host: &str, port: u16) -> Result<Endpoint, JoinError> {
     let any = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
     let socket = transport::bind_socket(any.parse().expect("a literal address parses")).map_err(resolve)?;
     let endpoint =
-        Endpoint::new(transport::endpoint(), None, socket, Arc::new(TokioRuntime)).map_err(resolve)?;
+        Endpoint::new(transport::endpoint(ResetKey::random()), None, socket, Arc::new(TokioRuntime))
+            .map_err(resolve)?;
     Ok(endpoint)
 }

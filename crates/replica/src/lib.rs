@@ -12,6 +12,7 @@ mod ca;
 mod connection;
 mod endpoint;
 mod error;
+mod ids;
 mod join;
 mod pool;
 mod tls;

@@ -8,11 +8,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use log_core::BrokerId;
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::connection::PeerConnection;
 use crate::endpoint::{PeerEndpoint, Target};
 use crate::error::ConnectError;
+use crate::ids::random;
 
 /// The first pause after a failed call; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
@@ -27,14 +28,25 @@ pub struct Pool {
     peers: Rc<RefCell<Peers>>,
 }
 
-/// The lock is held during a call: callers that come meanwhile wait for its outcome.
-type Peers = BTreeMap<(BrokerId, Target), Rc<Mutex<Peer>>>;
+type Peers = BTreeMap<(BrokerId, Target), Rc<Peer>>;
+
+/// One caller at a time makes a call; those that come meanwhile wait for its outcome.
+struct Peer {
+    turn: Semaphore,
+    state: RefCell<State>,
+}
 
 #[derive(Default)]
-struct Peer {
+struct State {
     connection: Option<PeerConnection>,
     failures: u32,
     not_before: Option<Instant>,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self { turn: Semaphore::new(1), state: RefCell::default() }
+    }
 }
 
 impl Pool {
@@ -55,26 +67,41 @@ impl Pool {
         target: Target,
     ) -> Result<PeerConnection, ConnectError> {
         let peer = self.peers.borrow_mut().entry((broker, target)).or_default().clone();
-        let mut peer = peer.lock().await;
-        if let Some(connection) = peer.connection.as_ref().filter(|connection| connection.is_open()) {
-            return Ok(connection.clone());
+        let _turn = peer.turn.acquire().await.expect("the semaphore is never closed");
+        if let Some(known) = peer.state.borrow().known(broker) {
+            return known;
         }
-        if peer.not_before.is_some_and(|at| Instant::now() < at) {
-            return Err(ConnectError::BackingOff(broker));
+        let called = self.endpoint.connect(broker, addresses, target).await;
+        peer.state.borrow_mut().on_called(called.as_ref().ok());
+        called
+    }
+}
+
+impl State {
+    /// What needs no call: the connection that is open, or the refusal while a pause lasts.
+    fn known(&self, broker: BrokerId) -> Option<Result<PeerConnection, ConnectError>> {
+        if let Some(open) = self.connection.as_ref().filter(|connection| connection.is_open()) {
+            return Some(Ok(open.clone()));
         }
-        match self.endpoint.connect(broker, addresses, target).await {
-            Ok(connection) => {
-                *peer = Peer { connection: Some(connection.clone()), ..Peer::default() };
-                Ok(connection)
-            }
-            Err(e) => {
-                peer.connection = None;
-                peer.not_before = Some(Instant::now() + pause(peer.failures));
-                peer.failures = peer.failures.saturating_add(1);
-                Err(e)
-            }
+        let pausing = self.not_before.is_some_and(|at| Instant::now() < at);
+        pausing.then_some(Err(ConnectError::BackingOff(broker)))
+    }
+
+    fn on_called(&mut self, connection: Option<&PeerConnection>) {
+        self.connection = connection.cloned();
+        if connection.is_some() {
+            (self.failures, self.not_before) = (0, None);
+        } else {
+            self.not_before =
+                Some(Instant::now() + jittered(pause(self.failures), u32::from_le_bytes(random())));
+            self.failures = self.failures.saturating_add(1);
         }
     }
+}
+
+/// Between half and all of the pause, so that those who lost the same peer do not return together.
+fn jittered(pause: Duration, random: u32) -> Duration {
+    pause / 2 + (pause / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 fn pause(failures: u32) -> Duration {
@@ -90,5 +117,11 @@ mod tests {
         let pauses: Vec<u128> = (0..8).map(|failures| pause(failures).as_millis()).collect();
         assert_eq!(pauses, [20, 40, 80, 160, 320, 500, 500, 500]);
         assert_eq!(pause(u32::MAX), PAUSE_MAX);
+    }
+
+    #[test]
+    fn a_pause_is_at_least_its_half() {
+        assert_eq!(jittered(PAUSE_MAX, 0), PAUSE_MAX / 2);
+        assert_eq!(jittered(PAUSE_MAX, u32::MAX), PAUSE_MAX);
     }
 }

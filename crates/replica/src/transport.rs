@@ -9,6 +9,8 @@ use quinn::congestion::CubicConfig;
 use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::ids::{RandomIds, ResetKey};
+
 /// Largest datagram that path discovery tries: on loopback it halves the CPU per byte, and 10 segments of it still fit a
 /// single segmented send (65,535 bytes), beyond which sends fail unseen (`performance.md` 2.4, trap 2).
 const MTU_MAX: u16 = 6_500;
@@ -20,9 +22,10 @@ const MTU_MIN: u16 = 1_200;
 const INITIAL_WINDOW_BYTES: u64 = 20 * MTU_MAX as u64;
 
 /// A peer that is silent for this long is gone. Sessions between brokers and controller decide sooner.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// Two of them may be lost within the idle timeout.
+const KEEP_ALIVE: Duration = Duration::from_millis(1_500);
 
 /// Bytes under way on one stream: more than the credit that a follower gives (`replica-core`).
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
@@ -49,7 +52,7 @@ pub(crate) fn transport() -> Arc<TransportConfig> {
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .max_idle_timeout(Some(IdleTimeout::try_from(IDLE_TIMEOUT).expect("ten seconds fit")))
+        .max_idle_timeout(Some(IdleTimeout::try_from(IDLE_TIMEOUT).expect("five seconds fit")))
         .initial_rtt(INITIAL_RTT)
         .keep_alive_interval(Some(KEEP_ALIVE))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
@@ -62,8 +65,9 @@ pub(crate) fn transport() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-pub(crate) fn endpoint() -> EndpointConfig {
-    let mut config = EndpointConfig::default();
+pub(crate) fn endpoint(reset_key: ResetKey) -> EndpointConfig {
+    let mut config = EndpointConfig::new(Arc::new(reset_key));
+    config.cid_generator(|| Box::new(RandomIds));
     config.max_udp_payload_size(MTU_MAX).expect("the size is above the least that QUIC allows");
     config
 }
