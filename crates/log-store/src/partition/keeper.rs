@@ -178,7 +178,7 @@ impl<D: Disk> PartitionLog<D> {
         if self.job.is_some() {
             return self.run_job(disk);
         }
-        self.delete_below(disk, bound.log_start)?;
+        self.delete_below(disk, &bound)?;
         self.prune_snapshots(disk, bound.end.offset)?;
         if self.timers.bound_due(u64::MAX) {
             self.write_bound_if_changed(disk);

@@ -8,6 +8,8 @@ use log_core::segment::SegmentKind;
 use log_core::{MonoTime, Now, Offset, Timestamp};
 
 use super::PartitionLog;
+use super::bound::Bound;
+use super::segment::Segment;
 use crate::disk::Disk;
 use crate::error::DiskError;
 
@@ -56,10 +58,13 @@ impl<D: Disk> PartitionLog<D> {
         self.write_bound_if_changed(disk);
     }
 
-    /// Unlinks the segments that lie wholly below a log start that the bound on disk names; the active one stays.
-    pub(super) fn delete_below(&mut self, disk: &mut D, log_start: Offset) -> Result<(), DiskError> {
+    /// Unlinks the segments that lie wholly below the log start of a bound on disk; the active one stays, and so
+    /// does the one in which that bound ends: a start looks for it.
+    pub(super) fn delete_below(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
+        let is_done =
+            |oldest: &Segment<D::File>| oldest.end <= bound.log_start && oldest.base < bound.end.segment;
         while self.segments.len() > 1
-            && let Some(oldest) = self.segments.pop_front_if(|oldest| oldest.end <= log_start)
+            && let Some(oldest) = self.segments.pop_front_if(|oldest| is_done(oldest))
         {
             for kind in SegmentKind::ALL.into_iter().filter(|kind| *kind != SegmentKind::Snapshot) {
                 match disk.remove_file(&oldest.path(&self.dir, kind)) {

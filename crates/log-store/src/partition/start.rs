@@ -189,7 +189,7 @@ impl<D: Disk> PartitionLog<D> {
         if self.lacks_front(&bound) {
             return Ok(self.faulty(Fault::BelowBound { at: bound.log_start }));
         }
-        self.remove_leftovers(disk, found.leftovers)?;
+        self.remove_leftovers(disk, found.leftovers, &bound)?;
         self.load_epochs(disk, &bound)?;
         let verdict = if facts.clean && self.ends_at(&bound) {
             self.rebuild_producers(disk, bound.end.offset)?;
@@ -225,12 +225,17 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Files below the log start whose removal was not durable yet, and those without a segment.
-    fn remove_leftovers(&mut self, disk: &mut D, leftovers: Vec<String>) -> Result<(), DiskError> {
+    fn remove_leftovers(
+        &mut self,
+        disk: &mut D,
+        leftovers: Vec<String>,
+        bound: &Bound,
+    ) -> Result<(), DiskError> {
         for path in leftovers {
             disk.remove_file(&format!("{}/{path}", self.dir))?;
             self.dir_dirty = true;
         }
-        self.delete_below(disk, self.offsets.log_start())
+        self.delete_below(disk, bound)
     }
 
     /// D7: the checkpoint, or the batches where the two disagree.

@@ -164,6 +164,28 @@ fn t12_the_log_start_reaches_the_disk_before_anything_is_deleted_and_stays_below
 }
 
 #[test]
+fn the_segment_in_which_the_bound_ends_is_not_deleted_below_the_log_start() {
+    let roll = RollPolicy { segment_bytes: 2_000, ..RollPolicy::default() };
+    let options = LogOptions { roll, ..options() };
+    for seed in 0..10 {
+        let mut bench = Bench::create(MemoryDisk::new(), options);
+        bench.append(10, 100);
+        bench.commit();
+        // The next segment is begun and nothing in it is durable yet.
+        bench.append(10, 100);
+        assert_eq!(bench.log.segment_count(), 2);
+        let now = bench.now;
+        bench.log.advance_log_start(&mut bench.disk, now, Offset(10));
+        bench.run();
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options, false);
+        assert_eq!(bench.log.fault(), None, "seed {seed}");
+        bench.settle();
+        assert_eq!(bench.log.offsets().log_start(), Offset(10));
+    }
+}
+
+#[test]
 fn an_offset_is_found_by_its_timestamp_across_segments() {
     let roll = RollPolicy { segment_bytes: 8_000, ..RollPolicy::default() };
     let options = LogOptions { roll, ..without_tail() };
