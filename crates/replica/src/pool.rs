@@ -1,6 +1,5 @@
 //! The connections that one thread keeps to its peers: made when first needed, made again with growing pauses.
-//!
-//! Locks: one of tokio per peer, on one thread: a task that waits for it lets the others run.
+//! No lock is taken: callers of one peer take turns, and a task that waits for its turn lets the others run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
