@@ -7,8 +7,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
-use broker_core::{ConnectionId, Door, Shard, ShardAction, ShardGauges};
+use broker_core::{ConnectionId, Door, Shard, ShardAction};
 use kafka_wire::{FrameError, FrameReader};
 use log_core::{MonoTime, Now};
 use log_store::Disk;
@@ -20,6 +21,9 @@ use crate::clock::Clock;
 use crate::links::{Links, ShardReport};
 use crate::replication::{self, Replication};
 
+/// A shard is idle when nothing has happened for this long (a guess: several times the pause between two bursts of a client).
+const QUIET: Duration = Duration::from_millis(100);
+
 /// A shard with its connections. Lives on one thread; tasks share it as `Rc`.
 pub(crate) struct Host<D: Disk> {
     state: RefCell<State<D>>,
@@ -30,6 +34,9 @@ pub(crate) struct Host<D: Disk> {
     /// The shard's next deadline moved forward.
     rearm: Notify,
     armed: Cell<Option<MonoTime>>,
+    /// Something happened that may leave work for idle moments.
+    worked: Notify,
+    busy: Cell<bool>,
     connections_made: Cell<u64>,
 }
 
@@ -58,6 +65,8 @@ where
             request_bytes_max,
             rearm: Notify::new(),
             armed: Cell::new(None),
+            worked: Notify::new(),
+            busy: Cell::new(false),
             connections_made: Cell::new(0),
         })
     }
@@ -130,7 +139,7 @@ where
         ShardReport {
             shard: self.links.shard,
             metrics: state.shard.metrics().clone(),
-            gauges: ShardGauges { connections: state.outlets.len() as u64, ..ShardGauges::default() },
+            gauges: state.shard.gauges(),
         }
     }
 
@@ -149,8 +158,32 @@ where
         }
     }
 
+    /// Lets the shard use moments in which nothing happens, for ever.
+    pub(crate) async fn use_idle_moments(self: Rc<Self>) {
+        loop {
+            self.worked.notified().await;
+            while self.busy.replace(false) {
+                tokio::time::sleep(QUIET).await;
+            }
+            while !self.busy.get() && self.with_quietly(|shard, now| shard.handle_idle(now)) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Like [`Host::with`], for what is not worth an idle moment by itself.
+    fn with_quietly<R>(self: &Rc<Self>, happened: impl FnOnce(&mut Shard<D>, Now) -> R) -> R {
+        let busy = self.busy.get();
+        let result = self.with(happened);
+        self.busy.set(busy);
+        result
+    }
+
     /// Carries out what the shard wants until it wants nothing more.
     fn settle(self: &Rc<Self>) {
+        if !self.busy.replace(true) {
+            self.worked.notify_one();
+        }
         let mut state = self.state.borrow_mut();
         while let Some(action) = state.shard.poll_action() {
             self.carry_out(&mut state, action);

@@ -60,9 +60,13 @@ impl<F: Served> Replication<F> {
         }
     }
 
-    /// What waits still goes out; then the stream ends.
+    /// What waits in memory still goes out, a refusal for one; then the stream ends. File ranges do not: the log may be cut
+    /// from now on, and other bytes may come to stand there (L10).
     pub(crate) fn close(&self, stream: StreamId) {
         if let Some(outlet) = self.outlets.borrow_mut().remove(&stream) {
+            let in_memory =
+                |rope: &Rope<F>| rope.segments().all(|segment| matches!(segment, Segment::Bytes(_)));
+            outlet.waiting.borrow_mut().retain(in_memory);
             outlet.closing.set(true);
             outlet.ready.notify_one();
         }

@@ -56,6 +56,7 @@ where
     let shard = Shard::new(clock.now(), config, disk);
     let host = Host::new(shard, links, Replication::new(peers), clock, request_bytes_max);
     spawn_local(host.clone().keep_time());
+    spawn_local(host.clone().use_idle_moments());
     spawn_local(watch_disk(host.clone(), disk_wake));
     while let Some(first) = inbox.recv().await {
         take(&host, tls.as_ref(), first);
