@@ -81,9 +81,14 @@ where
 
     /// Hands something to the shard, then does what it wants.
     pub(crate) fn with<R>(self: &Rc<Self>, happened: impl FnOnce(&mut Shard<D>, Now) -> R) -> R {
-        let result = happened(&mut self.state.borrow_mut().shard, self.clock.now());
-        self.settle();
-        result
+        self.note_work();
+        self.with_quietly(happened)
+    }
+
+    fn note_work(&self) {
+        if !self.busy.replace(true) {
+            self.worked.notify_one();
+        }
     }
 
     /// A client came in.
@@ -102,6 +107,7 @@ where
         id: ConnectionId,
         frames: &mut FrameReader,
     ) -> Result<(), FrameError> {
+        self.note_work();
         let now = self.clock.now();
         let outcome = {
             let mut state = self.state.borrow_mut();
@@ -173,17 +179,13 @@ where
 
     /// Like [`Host::with`], for what is not worth an idle moment by itself.
     fn with_quietly<R>(self: &Rc<Self>, happened: impl FnOnce(&mut Shard<D>, Now) -> R) -> R {
-        let busy = self.busy.get();
-        let result = self.with(happened);
-        self.busy.set(busy);
+        let result = happened(&mut self.state.borrow_mut().shard, self.clock.now());
+        self.settle();
         result
     }
 
     /// Carries out what the shard wants until it wants nothing more.
     fn settle(self: &Rc<Self>) {
-        if !self.busy.replace(true) {
-            self.worked.notify_one();
-        }
         let mut state = self.state.borrow_mut();
         while let Some(action) = state.shard.poll_action() {
             self.carry_out(&mut state, action);

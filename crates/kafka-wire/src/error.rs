@@ -65,14 +65,6 @@ pub enum DecodeError {
         /// Bytes left over.
         remaining: usize,
     },
-    /// Bytes follow the end of the message.
-    #[error("{remaining} bytes follow the message at byte {at}")]
-    TrailingBytes {
-        /// The end of the message.
-        at: usize,
-        /// Bytes behind it.
-        remaining: usize,
-    },
     /// A request for an API that is not in the table.
     #[error("api key {key} is not known")]
     UnknownApi {

@@ -54,14 +54,6 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// Requires that everything was read.
-    pub fn finish(self) -> Result<(), DecodeError> {
-        match self.remaining() {
-            0 => Ok(()),
-            remaining => Err(DecodeError::TrailingBytes { at: self.position(), remaining }),
-        }
-    }
-
     fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(self.truncated(len));

@@ -40,7 +40,7 @@ proptest! {
             let mut reader = Reader::new(&bytes);
             let request = Request::decode(&mut reader, key, version);
             let request = request.unwrap_or_else(|error| panic!("{key:?} {version}: {error}\n{bytes:02x?}"));
-            reader.finish().unwrap();
+            assert_eq!(reader.remaining(), 0);
             let written = request.to_frame(version, 1, None).unwrap().into_bytes();
             let header_bytes = if key.is_flexible(version) { 11 } else { 10 };
             assert_eq!(body_of(written, header_bytes), bytes, "{key:?} {version}");
@@ -54,7 +54,7 @@ proptest! {
             let response = Response::decode(&mut reader, key, version);
             let response: Response<'_, NoFile> =
                 response.unwrap_or_else(|error| panic!("{key:?} {version}: {error}\n{bytes:02x?}"));
-            reader.finish().unwrap();
+            assert_eq!(reader.remaining(), 0);
             let written = response.to_frame(version, 1).unwrap().into_bytes();
             let tags = key.is_flexible(version) && key != ApiKey::ApiVersions;
             assert_eq!(body_of(written, if tags { 5 } else { 4 }), bytes, "{key:?} {version}");

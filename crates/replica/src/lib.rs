@@ -2,7 +2,7 @@
 //!
 //! - [`ClusterCa`] and [`Identity`]: the cluster's certificate authority and a broker's certificate, bound to its id.
 //! - [`JoinToken`], [`JoinRequest`], [`JoinAnswer`]: how a node that has neither gets both.
-//! - [`PeerEndpoint`]: the UDP port 9093; whoever calls [`PeerEndpoint::connect`] or [`PeerEndpoint::complete`] drives that
+//! - [`PeerEndpoint`]: the UDP port 9093; whoever calls [`PeerEndpoint::connect`] or [`Arrival::complete`] drives that
 //!   connection on its own thread, and an arriving connection names the shard that it is for before it is completed.
 //! - [`PeerConnection`], [`FrameSender`], [`FrameReceiver`]: streams of frames; the first one says what a stream carries.
 //!

@@ -31,7 +31,8 @@ where
     writer.finish(Vec::new())
 }
 
-/// Reads the response to a request of `version`: its correlation id and its body, which borrows from the frame.
+/// Reads the response to a request of `version`: its correlation id and its body, which borrows from the frame. Bytes
+/// behind the message are passed over.
 pub fn decode_response<'a, B>(frame: &'a Bytes, version: i16) -> Result<(i32, B), DecodeError>
 where
     B: Body + Decode<'a>,
@@ -42,7 +43,6 @@ where
     let mut reader = Reader::new(frame);
     let header = ResponseHeader::decode(&mut reader, B::KEY, version)?;
     let body = B::decode(&mut reader, version)?;
-    reader.finish()?;
     Ok((header.correlation_id, body))
 }
 

@@ -73,7 +73,7 @@ fn a_request_claiming_2_31_elements_in_12_bytes_costs_nothing() {
 }
 
 #[test]
-fn an_unknown_key_an_old_version_and_trailing_bytes_are_told_apart() {
+fn an_unknown_key_and_an_old_version_are_told_apart() {
     let parse = |bytes: &'static [u8]| RequestFrame::parse(&Bytes::from_static(bytes)).unwrap_err();
     assert_eq!(parse(b"\x03\xe7\0\0\0\0\0\x01"), DecodeError::UnknownApi { key: 999 });
     let key = ApiKey::Produce;
@@ -81,7 +81,15 @@ fn an_unknown_key_an_old_version_and_trailing_bytes_are_told_apart() {
         parse(b"\0\0\0\x02\0\0\0\x01"),
         DecodeError::UnsupportedVersion { key, version: 2, correlation_id: 1 }
     );
-    assert_eq!(parse(b"\0\x12\0\0\0\0\0\x01\xff\xff!"), DecodeError::TrailingBytes { at: 10, remaining: 1 });
+}
+
+#[test]
+fn metadata_for_all_topics_as_librdkafka_2_16_writes_it_is_read() {
+    let frame = b"\0\x03\0\x0d\0\0\0\x03\0\x07rdkafka\0\0\0\0\0\x01\0\0";
+    let frame = Bytes::from_static(frame);
+    let parsed = RequestFrame::parse(&frame).unwrap();
+    let Request::Metadata(metadata) = parsed.body else { panic!("{:?}", parsed.body) };
+    assert_eq!(metadata.topics, None);
 }
 
 #[test]
