@@ -46,7 +46,7 @@ fn checked(key: ApiKey, side: Side, version: i16) -> Vec<Piece> {
             response.to_frame(version, 1).unwrap()
         }
     };
-    reader.finish().unwrap();
+    assert_eq!(reader.remaining(), 0);
     assert!(written.into_bytes().ends_with(&bytes), "{key:?} {side:?} {version}");
     pieces
 }
