@@ -1,5 +1,7 @@
 //! Consumers under faults: every record once and in order, positions, lost positions, truncation, damage, bounded memory.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod world;
 
 use std::sync::Arc;

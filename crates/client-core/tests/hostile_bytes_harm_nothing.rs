@@ -1,5 +1,7 @@
 //! Whatever bytes a broker sends, to whatever was asked: no panic, no call left open, and the client goes on.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod world;
 
 use bytes::Bytes;

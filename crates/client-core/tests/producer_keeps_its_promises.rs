@@ -1,5 +1,7 @@
 //! Producers under every fault: acknowledged records are in the log exactly once, in order, where the acknowledgement says.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod world;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //! what a script says on the other. Nothing sleeps; a run is a function of its seed.
 
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each story uses a part of the world")]
+#![allow(clippy::indexing_slicing, clippy::type_complexity, reason = "a test may panic")]
 
 pub mod broker;
 
