@@ -5,7 +5,7 @@
 //! leaf = BLAKE3("leaf/v1" ++ stored batch bytes)        link = BLAKE3("link/v1" ++ previous link ++ leaf)
 //! ```
 //!
-//! File `.chain` of a segment: a [`Container`] with magic `HWCH` and payload base offset i64, start link [32] (the
+//! File `.chain` of a segment: a [`Container`] with magic `HWCH` and payload base offset i64, start link (32 bytes) (the
 //! link before the segment's first batch: primary data, it cannot be computed again once older segments are deleted),
 //! then entries as they are computed:
 //!
