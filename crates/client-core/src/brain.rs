@@ -204,6 +204,7 @@ impl ClientBrain {
         let consumer = self.consumers.get_mut(&handle);
         if let Some(member) = consumer.and_then(|consumer| consumer.member_reading(&topic, partition)) {
             member.mark((topic, partition), next, leader_epoch);
+            self.is_dirty = true;
         }
     }
 

@@ -17,6 +17,10 @@ use crate::error::{ClientError, Place};
 use crate::network::Lost;
 use crate::purpose::Purpose;
 
+/// How long the answer may take: everything else waits for it, and another broker can give it as well. A broker that has
+/// vanished without a word is found out by that.
+const PATIENCE_MAX: Duration = Duration::from_secs(5);
+
 /// What is known, and what somebody wants to know.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
@@ -207,7 +211,7 @@ impl Core {
         };
         self.cluster.in_flight = true;
         self.cluster.wanted = false;
-        let patience = self.options.request_timeout;
+        let patience = self.options.request_timeout.min(PATIENCE_MAX);
         self.send(now, connection, version, &request, Purpose::Metadata, patience);
     }
 

@@ -32,6 +32,9 @@ const SOFTWARE_NAME: &str = "highwater";
 /// The version of `ApiVersions` that is tried first; brokers that do not know it say which they know.
 const VERSIONS_FIRST: i16 = 4;
 
+/// When any broker will do and one does not let us in for this long, another one is tried beside it.
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(500);
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Channel {
@@ -75,6 +78,7 @@ struct Connection {
     target: Target,
     channel: Channel,
     address: Address,
+    begun: MonoTime,
     stage: Stage,
     /// What the broker speaks, by key.
     versions: BTreeMap<i16, ApiVersion>,
@@ -179,6 +183,14 @@ impl Network {
         found.is_some_and(|found| found.stage == Stage::Ready && found.quiet_until <= now.mono)
     }
 
+    /// Whether the connection is not usable yet although it was begun a while ago.
+    fn lets_wait(&self, now: Now, connection: ConnectionId) -> bool {
+        let found = self.connections.get(&connection);
+        found.is_none_or(|found| {
+            found.stage != Stage::Ready && now.mono.since(found.begun) >= NEXT_ADDRESS_AFTER
+        })
+    }
+
     fn address_of(&self, target: Target) -> Option<&Address> {
         match target {
             Target::Seed(index) => self.seeds.get(index),
@@ -197,6 +209,9 @@ impl Network {
         for step in 0..all.len() {
             let index = (self.next_seed + step) % all.len();
             let target = all.get(index).copied()?;
+            if self.by_use.contains_key(&(target, Channel::General)) {
+                continue;
+            }
             if !self.is_in_trouble(now, target) {
                 self.next_seed = index + 1;
                 return Some(target);
@@ -221,8 +236,8 @@ impl Core {
         if let Some(best) = usable.min_by_key(|connection| self.network.in_flight(*connection)) {
             return Some(best);
         }
-        // One attempt at a time, so that a dead first address costs its time-out and not a storm.
-        if all.is_empty() {
+        // The next address is tried when those before have failed or let us wait: not all at once, that would be a storm.
+        if all.iter().all(|connection| self.network.lets_wait(now, *connection)) {
             let target = self.network.next_target(now)?;
             self.connection_to(now, target, Channel::General);
         }
@@ -408,7 +423,11 @@ impl Core {
     pub(crate) fn network_timeout(&self, now: Now) -> Option<MonoTime> {
         let connections = self.network.connections.values();
         let deadlines = connections.clone().filter_map(Connection::deadline).min();
-        let quiet = connections.map(|found| found.quiet_until).filter(|until| *until > now.mono).min();
+        let quiet =
+            connections.clone().map(|found| found.quiet_until).filter(|until| *until > now.mono).min();
+        let slow = connections.clone().filter(|found| found.stage != Stage::Ready);
+        let slow = slow.map(|found| found.begun.after(NEXT_ADDRESS_AFTER)).filter(|at| *at > now.mono).min();
+        let deadlines = earliest(deadlines, slow);
         let wanted = self.network.wanted.iter().filter_map(|target| self.network.troubles.get(target));
         let over = wanted.map(|trouble| trouble.until).filter(|until| *until > now.mono).min();
         earliest(earliest(deadlines, quiet), over)
@@ -432,6 +451,7 @@ impl Core {
             target,
             channel,
             address: address.clone(),
+            begun: now.mono,
             stage: Stage::Connecting { deadline },
             versions: BTreeMap::new(),
             in_flight: VecDeque::new(),

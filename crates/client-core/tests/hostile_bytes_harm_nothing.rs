@@ -82,6 +82,28 @@ proptest! {
 }
 
 #[test]
+fn an_address_that_never_answers_does_not_hold_up_the_others() {
+    let mut world = World::new(4, 3);
+    world.mute.insert(1);
+    world.mute.insert(2);
+    let call = world.call();
+    world.brain.bootstrap(world.clocks(), call);
+    world.await_answer(call).expect("the third one answers");
+    assert!(world.now.0 < 2_000_000_000, "half a second for each of the others");
+}
+
+#[test]
+fn a_cluster_that_refuses_is_given_up_soon_and_names_the_reason() {
+    let mut world = World::new(4, 3);
+    (1..=3).for_each(|broker| world.kill(broker));
+    let call = world.call();
+    world.brain.bootstrap(world.clocks(), call);
+    let failed = world.await_answer(call).expect_err("nobody listens");
+    assert!(failed.to_string().ends_with("cannot connect: connection refused"), "{failed}");
+    assert!(world.now.0 < 5_000_000_000);
+}
+
+#[test]
 fn a_client_that_is_idle_for_an_hour_keeps_nothing() {
     let mut world = World::with(2, 1, ClientOptions::default());
     world.cluster.create("t", 1);

@@ -18,6 +18,7 @@ use futures_util::task::AtomicWaker;
 use log_core::{MonoTime, Now};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Sleep;
+use tracing::Instrument;
 
 pub(crate) use clock::Clock;
 use link::{Link, LinkEvent};
@@ -29,6 +30,7 @@ use crate::transport::Connector;
 mod clock;
 mod link;
 mod remote;
+mod trace;
 
 /// Frames taken from one connection before the others get their turn.
 const FRAMES_PER_TURN: usize = 16;
@@ -102,7 +104,7 @@ pub(crate) fn spawn(
     let (clock, seed) = (Clock::start(), clock::seed());
     let environment = Environment { seed, codecs: compression::CODECS, crc: crc32c::crc32c_append };
     let (waker, metrics) = (Arc::new(AtomicWaker::new()), Arc::new(Mutex::new(Metrics::default())));
-    let frame_bytes_max = options.frame_bytes_max;
+    let (frame_bytes_max, client_id) = (options.frame_bytes_max, Arc::clone(&options.client_id));
     let driver = Driver {
         brain: ClientBrain::new(options, bootstrap, environment),
         clock,
@@ -120,7 +122,7 @@ pub(crate) fn spawn(
         metrics: Arc::clone(&metrics),
         closing: None,
     };
-    tokio::spawn(driver);
+    tokio::spawn(driver.instrument(tracing::info_span!("highwater_client", %client_id)));
     Remote::new(sender, waker, metrics, clock, environment)
 }
 
@@ -222,9 +224,16 @@ impl Driver {
             for _ in 0..FRAMES_PER_TURN {
                 match link.poll(context) {
                     Poll::Pending => break,
-                    Poll::Ready(LinkEvent::Connected) => self.brain.handle_connected(now, *connection),
-                    Poll::Ready(LinkEvent::Frame(frame)) => self.brain.handle_frame(now, *connection, frame),
+                    Poll::Ready(LinkEvent::Connected) => {
+                        tracing::debug!(connection = connection.0, "connected");
+                        self.brain.handle_connected(now, *connection);
+                    }
+                    Poll::Ready(LinkEvent::Frame(frame)) => {
+                        trace::answer(*connection, &frame);
+                        self.brain.handle_frame(now, *connection, frame);
+                    }
                     Poll::Ready(LinkEvent::Broken { cause, was_open }) => {
+                        tracing::debug!(connection = connection.0, %cause, was_open, "connection broken");
                         broken.push(*connection);
                         if was_open {
                             self.brain.handle_closed(now, *connection, cause);
@@ -304,11 +313,13 @@ impl Driver {
             progress = true;
             match action {
                 Action::Connect { connection, address } => {
+                    tracing::debug!(connection = connection.0, %address, "connecting");
                     let link = Link::new(self.connector.connect(address), self.frame_bytes_max);
                     self.links.insert(connection, link);
                 }
                 Action::Send { connection, frame } => {
                     if let Some(link) = self.links.get_mut(&connection) {
+                        trace::request(connection, &frame);
                         link.send(frame);
                     }
                 }

@@ -1,20 +1,41 @@
 //! The native client of Highwater, which speaks to Apache Kafka and to other brokers of its protocol as well.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), highwater_client::ClientError> {
-//! use highwater_client::{Client, Record, Start};
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! use highwater_client::{Client, NewTopic, Record, Start};
 //!
-//! let client = Client::connect("localhost:9092").await?;
+//! # let broker = highwater_broker::Broker::in_memory()?;
+//! # broker.ready().await.map_err(|_| "the broker ended")?;
+//! # let connect = broker.connector();
+//! # let connector = move |_| { let stream = connect(); async move { Ok(stream) } };
+//! let client = Client::builder("localhost:9092")
+//! #   .connector(connector)
+//!     .client_id("example")
+//!     .connect()
+//!     .await?;
+//! client.admin().create_topic(NewTopic::named("orders").partitions(3)).await?;
 //!
 //! let producer = client.producer().build()?;
 //! let ack = producer.send(Record::to("orders").key("k-1").value("first")).await?;
-//! println!("partition {}, offset {}", ack.partition, ack.offset);
-//!
-//! let mut consumer = client.consumer("orders").start(Start::Earliest).build().await?;
-//! while let Some(record) = consumer.try_next().await? {
-//!     println!("{} {:?}", record.offset, record.value);
+//! assert_eq!(ack.offset, 0);
+//! for number in 0..1000 {
+//!     let record = Record::to("orders").key("k-1").value(format!("number {number}"));
+//!     let _ack = producer.enqueue(record).await?; // waits for room in the buffer only
 //! }
+//! producer.flush().await?; // now everything is delivered
+//!
+//! let mut consumer = client.consumer("orders").start(Start::Earliest).until_end().build().await?;
+//! let mut records = 0;
+//! while let Some(record) = consumer.try_next().await? {
+//!     records += 1;
+//!     assert_eq!(record.partition, ack.partition); // equal keys go to the same partition
+//! }
+//! assert_eq!(records, 1001);
+//! client.close().await?;
 //! # Ok(())
+//! # })
 //! # }
 //! ```
 //!
@@ -27,6 +48,31 @@
 //!
 //! A record that is produced does not wake that task. It is encoded straight into the open batch of its partition under
 //! a short lock, which costs a fraction of a microsecond; the task is woken once per batch.
+//!
+//! # Without a network
+//!
+//! A [`Connector`] reaches brokers in another way, for instance one in the same process: tests need neither a port nor a
+//! container.
+//!
+//! ```
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let broker = highwater_broker::Broker::in_memory()?;
+//! let connect = broker.connector();
+//! let client = highwater_client::Client::builder("in-memory")
+//!     .connector(move |_address| {
+//!         let stream = connect();
+//!         async move { Ok(stream) }
+//!     })
+//!     .connect()
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is seen of it
+//!
+//! [`Client::metrics`] is a snapshot of counters. With `tracing`, everything happens in a span `highwater_client`:
+//! connections at level debug, each request and answer with its correlation id at level trace.
 //!
 //! # Cancellation
 //!

@@ -42,6 +42,8 @@ pub struct World {
     stood_still: u32,
     /// Addresses that refuse connections.
     pub dead: BTreeSet<i32>,
+    /// Addresses that take connections and never say anything.
+    pub mute: BTreeSet<i32>,
     /// Every address ever connected to.
     pub dialled: Vec<Address>,
 }
@@ -87,6 +89,7 @@ impl World {
             next_handle: 0,
             stood_still: 0,
             dead: BTreeSet::new(),
+            mute: BTreeSet::new(),
             dialled: Vec::new(),
         }
     }
@@ -331,6 +334,9 @@ impl World {
             }
             Event::Request(connection, frame) => {
                 let Some(broker) = self.connections.get(&connection).copied() else { return };
+                if self.mute.contains(&broker) {
+                    return;
+                }
                 for reply in self.cluster.handle(now, broker, &frame) {
                     self.on_reply(connection, reply);
                 }

@@ -1,25 +1,40 @@
-//! The client against a real broker: Apache Kafka, or a Highwater cluster. xtask starts one and names it in
-//! `HIGHWATER_TEST_BOOTSTRAP` (and its certificates in `HIGHWATER_TEST_CA`); without it there is nothing to test against.
+//! What users do with the client, against a broker: one in memory in the same process, and, where `HIGHWATER_TEST_BOOTSTRAP`
+//! names one (with its certificates in `HIGHWATER_TEST_CA`), a real one: Apache Kafka or a Highwater cluster. `cargo xtask
+//! compat` does that.
+
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highwater_broker::Broker;
 use highwater_client::{
-    Acks, Client, ClientError, Compression, ConfigChange, ConfigResource, ConsumedRecord, NewTopic,
+    Acks, Address, Client, ClientError, Compression, ConfigChange, ConfigResource, ConsumedRecord, NewTopic,
     OffsetSpec, Record, Start,
 };
 
-/// A client of the broker to test against, and a topic name that no other run uses.
-async fn setup(story: &str) -> Option<(Client, String)> {
-    let bootstrap = std::env::var("HIGHWATER_TEST_BOOTSTRAP").ok()?;
+/// A client, a topic name that no other run uses, and the broker, if it lives in this process.
+async fn setup(story: &str) -> (Client, String, Option<Broker>) {
+    let since = std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970");
+    let topic = format!("{story}-{}", since.as_micros());
+    let (bootstrap, broker) = match std::env::var("HIGHWATER_TEST_BOOTSTRAP") {
+        Ok(bootstrap) => (bootstrap, None),
+        Err(_) => ("in-memory:9092".to_owned(), Some(Broker::in_memory().expect("a broker in memory"))),
+    };
     let mut builder = Client::builder(bootstrap).unknown_topic_wait(Duration::from_millis(1500));
+    if let Some(broker) = &broker {
+        broker.ready().await.expect("the broker gets ready");
+        let connect = broker.connector();
+        builder = builder.connector(move |_: Address| {
+            let stream = connect();
+            async move { Ok(stream) }
+        });
+    }
     if let Ok(ca) = std::env::var("HIGHWATER_TEST_CA") {
         builder = builder.ca_file(ca);
     }
-    let client = builder.connect().await.expect("the broker named by HIGHWATER_TEST_BOOTSTRAP answers");
-    let since = std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970");
-    Some((client, format!("{story}-{}", since.as_micros())))
+    (builder.connect().await.expect("the broker answers"), topic, broker)
 }
 
 async fn create(client: &Client, topic: &str, partitions: u32) {
@@ -38,7 +53,7 @@ async fn read_all(client: &Client, topic: &str, start: Start) -> Vec<ConsumedRec
 
 #[tokio::test]
 async fn records_come_back_in_order_per_key_with_every_codec() {
-    let Some((client, topic)) = setup("codecs").await else { return };
+    let (client, topic, _broker) = setup("codecs").await;
     create(&client, &topic, 6).await;
     let codecs =
         [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
@@ -75,7 +90,7 @@ async fn records_come_back_in_order_per_key_with_every_codec() {
 
 #[tokio::test]
 async fn acks_name_partition_and_offset() {
-    let Some((client, topic)) = setup("acks").await else { return };
+    let (client, topic, _broker) = setup("acks").await;
     create(&client, &topic, 1).await;
     for (acks, expected) in [(Acks::All, 0), (Acks::Leader, 1), (Acks::None, -1), (Acks::All, 3)] {
         let producer = client.producer().acks(acks).build().expect("fits");
@@ -93,7 +108,7 @@ async fn acks_name_partition_and_offset() {
 
 #[tokio::test]
 async fn a_consumer_seeks_by_offset_time_and_end() {
-    let Some((client, topic)) = setup("seek").await else { return };
+    let (client, topic, _broker) = setup("seek").await;
     create(&client, &topic, 1).await;
     let producer = client.producer().build().expect("fits");
     let base = 1_700_000_000_000;
@@ -128,7 +143,7 @@ async fn a_consumer_seeks_by_offset_time_and_end() {
 
 #[tokio::test]
 async fn a_paused_partition_gives_nothing_until_it_is_resumed() {
-    let Some((client, topic)) = setup("pause").await else { return };
+    let (client, topic, _broker) = setup("pause").await;
     create(&client, &topic, 2).await;
     let mut consumer =
         client.consumer(topic.as_str()).start(Start::Earliest).build().await.expect("a consumer");
@@ -145,7 +160,7 @@ async fn a_paused_partition_gives_nothing_until_it_is_resumed() {
 
 #[tokio::test]
 async fn the_admin_creates_describes_changes_and_deletes() {
-    let Some((client, topic)) = setup("admin").await else { return };
+    let (client, topic, _broker) = setup("admin").await;
     let admin = client.admin();
     let new = NewTopic::named(topic.as_str()).partitions(3).replication(1).config("retention.ms", "86400000");
     let checked = admin.validate_topic(new.clone()).await.expect("could be created");
@@ -188,7 +203,7 @@ async fn the_admin_creates_describes_changes_and_deletes() {
 
 #[tokio::test]
 async fn what_is_wrong_is_named() {
-    let Some((client, topic)) = setup("wrong").await else { return };
+    let (client, topic, _broker) = setup("wrong").await;
     let described = client.admin().describe_topic(topic.as_str()).await.expect_err("there is none");
     assert_eq!((described.code(), described.topic()), ("UNKNOWN_TOPIC_OR_PARTITION", Some(topic.as_str())));
     let producer = client.producer().auto_create_topics(false).build().expect("fits");
@@ -212,7 +227,7 @@ async fn what_is_wrong_is_named() {
 
 #[tokio::test]
 async fn a_batch_that_is_too_large_for_the_topic_is_split() {
-    let Some((client, topic)) = setup("split").await else { return };
+    let (client, topic, _broker) = setup("split").await;
     let new = NewTopic::named(topic.as_str()).partitions(1).config("max.message.bytes", "20000");
     client.admin().create_topic(new).await.expect("created");
     let producer = client.producer().linger(Duration::from_millis(50)).build().expect("fits");
@@ -233,7 +248,7 @@ async fn a_batch_that_is_too_large_for_the_topic_is_split() {
 
 #[tokio::test]
 async fn a_group_goes_on_where_it_has_committed() -> Result<(), ClientError> {
-    let Some((client, topic)) = setup("group").await else { return Ok(()) };
+    let (client, topic, _broker) = setup("group").await;
     create(&client, &topic, 3).await;
     let producer = client.producer().build()?;
     for number in 0..90 {
@@ -269,7 +284,7 @@ async fn a_group_goes_on_where_it_has_committed() -> Result<(), ClientError> {
 
 #[tokio::test]
 async fn two_members_share_the_partitions() -> Result<(), ClientError> {
-    let Some((client, topic)) = setup("members").await else { return Ok(()) };
+    let (client, topic, _broker) = setup("members").await;
     create(&client, &topic, 4).await;
     let group = format!("{topic}-group");
     let open = || client.consumer(topic.as_str()).group(group.as_str()).start(Start::Earliest).build();
@@ -295,7 +310,7 @@ async fn two_members_share_the_partitions() -> Result<(), ClientError> {
 
 #[tokio::test]
 async fn batches_are_read_whole() -> Result<(), ClientError> {
-    let Some((client, topic)) = setup("batches").await else { return Ok(()) };
+    let (client, topic, _broker) = setup("batches").await;
     create(&client, &topic, 1).await;
     let producer =
         client.producer().linger(Duration::from_millis(20)).compression(Compression::Lz4).build()?;
