@@ -487,14 +487,22 @@ fn serve_in_memory(
     })
 }
 
-/// A memory disk and a quorum of one have answered before they are asked: they only have to be looked at.
+/// How often a broker in memory looks at its disk and its quorum: they have answered before they are asked, and wake nobody.
+pub(crate) const MEMORY_LOOK: std::time::Duration = std::time::Duration::from_millis(1);
+
 async fn drive_memory(
     host: &Rc<ControlHost<MemoryDisk, SoloQuorum>>,
     inbox: mpsc::UnboundedReceiver<ToControl>,
 ) -> ExitCode {
-    host.with(|control, now| {
-        control.handle_quorum(now);
-        control.handle_disk(now);
+    let looking = Rc::clone(host);
+    spawn_local(async move {
+        loop {
+            looking.with(|control, now| {
+                control.handle_quorum(now);
+                control.handle_disk(now);
+            });
+            tokio::time::sleep(MEMORY_LOOK).await;
+        }
     });
     host.run(inbox).await.0
 }

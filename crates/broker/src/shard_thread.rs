@@ -76,6 +76,13 @@ pub(crate) async fn serve_memory(
     clock: Clock,
 ) {
     let disk_wake = Arc::new(Notify::new());
+    let wake = Arc::clone(&disk_wake);
+    spawn_local(async move {
+        loop {
+            wake.notify_one();
+            tokio::time::sleep(crate::broker::MEMORY_LOOK).await;
+        }
+    });
     run(ShardStart { config, disk, disk_wake, links, inbox, peers: None, tls: None, clock }).await;
 }
 
