@@ -268,8 +268,8 @@ impl Core {
     }
 }
 
-/// Where a broker is, if what it says of itself can be.
+/// Where a broker is, if what it says of itself can be. A broker in the same process has no port: 0.
 pub(crate) fn broker_address(transport: Transport, host: &str, port: i32) -> Option<Address> {
-    let port = u16::try_from(port).ok().filter(|port| *port > 0)?;
+    let port = u16::try_from(port).ok()?;
     (!host.is_empty()).then(|| Address { transport, host: host.into(), port })
 }
