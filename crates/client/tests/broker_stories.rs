@@ -309,6 +309,25 @@ async fn two_members_share_the_partitions() -> Result<(), ClientError> {
 }
 
 #[tokio::test]
+async fn a_send_that_is_dropped_is_neither_lost_nor_doubled() -> Result<(), ClientError> {
+    let (client, topic, _broker) = setup("dropped").await;
+    create(&client, &topic, 1).await;
+    let producer = client.producer().build()?;
+    producer.send(Record::to(topic.as_str()).value("first")).await?;
+    for number in 0..50 {
+        let sending = producer.send(Record::to(topic.as_str()).value(number.to_string()));
+        let _ = tokio::time::timeout(Duration::ZERO, sending).await;
+    }
+    producer.flush().await?;
+    assert_eq!(read_all(&client, &topic, Start::Earliest).await.len(), 51);
+    // What nobody waits for is delivered even when every handle is dropped.
+    drop(producer.enqueue(Record::to(topic.as_str()).value("last")).await?);
+    drop(producer);
+    while read_all(&client, &topic, Start::Earliest).await.len() != 52 {}
+    Ok(())
+}
+
+#[tokio::test]
 async fn batches_are_read_whole() -> Result<(), ClientError> {
     let (client, topic, _broker) = setup("batches").await;
     create(&client, &topic, 1).await;
