@@ -25,8 +25,12 @@ const ALPN: &[u8] = b"highwater/1";
 /// How much a broker may send on one stream before it is read, in bytes: two of the largest default answers to a fetch.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 
-/// An idle connection says something this often: well below the usual 30 s after which it would be given up.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// A connection on which nothing comes for this long is given up. Unlike TCP nobody tells when a broker's process is gone,
+/// and until it is given up what was sent to it waits instead of going to the new leader.
+const SILENCE_MAX: Duration = Duration::from_secs(4);
+
+/// A connection that waits says something this often, so that only a broker that is gone is silent for that long.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// Dials `quic://` addresses.
 #[derive(Clone)]
@@ -133,6 +137,7 @@ fn transport_config() -> TransportConfig {
     transport.receive_window(VarInt::from_u32(4 * STREAM_WINDOW_BYTES));
     transport.send_window(u64::from(STREAM_WINDOW_BYTES));
     transport.keep_alive_interval(Some(KEEP_ALIVE));
+    transport.max_idle_timeout(Some(SILENCE_MAX.try_into().expect("a few seconds fit into the field")));
     transport
 }
 
