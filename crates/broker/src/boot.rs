@@ -255,6 +255,11 @@ fn cluster_configs(config: &Config) -> Vec<(String, String)> {
     configs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The size of the disk that a directory is on; without bound if it cannot be told.
+fn disk_bytes(directory: &Path) -> u64 {
+    rustix::fs::statvfs(directory).map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize))
+}
+
 /// What a shard is told at its making.
 pub(crate) fn shard_config(
     config: &Config,
@@ -278,6 +283,6 @@ pub(crate) fn shard_config(
         groups: coordinator_core::GroupConfig::default(),
         replication: replica_core::Settings::default(),
         clean_start: clean,
-        reserve_bytes: config.disk_reserve_bytes,
+        reserve_bytes: config.disk_reserve_bytes.min(disk_bytes(&config.data_dir) / 4),
     }
 }
