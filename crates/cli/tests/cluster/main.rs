@@ -1,0 +1,17 @@
+//! Stories about clusters of real broker processes: each file tells one of what the product promises. They run one after the
+//! other, bind to loopback only, and leave nothing behind.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
+mod all_killed;
+mod clean_and_unclean_starts;
+mod damaged;
+mod disk_full;
+mod handing_over;
+mod harness;
+mod health;
+mod joining;
+mod leader_killed;
+mod refusals;
+mod retention;
+mod topics_under_load;

@@ -1,0 +1,112 @@
+//! What a broker refuses to start with: it says what is wrong and what to do, and changes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+
+use crate::harness::{Cluster, Node, Setup, free, story};
+
+/// Runs `serve` to its end.
+fn refused(node: &Node, flags: &[&str]) -> Output {
+    let output = node.command().args(flags).output().unwrap();
+    assert!(!output.status.success(), "node {} should not start", node.id);
+    output
+}
+
+#[track_caller]
+fn check(output: &Output, code: i32, words: &[&str]) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    for word in words {
+        assert!(told.contains(word), "{word:?} is not in: {told}");
+    }
+}
+
+/// Every file below a directory, with its bytes; locks say who looked last.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let (name, path) = (entry.file_name().into_string().unwrap(), entry.path());
+        if path.is_dir() {
+            found.extend(files(&path).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else if name != "lock" {
+            found.insert(name, fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+/// A node whose directory is formatted, and which does not run.
+fn formatted() -> Cluster {
+    Cluster::laid_out(&Setup { nodes: 1, ..Setup::default() })
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    let cluster = formatted();
+    let file = cluster.home.path().join("broker.toml");
+    fs::write(&file, "defualt-partitions = 3\n").unwrap();
+    let output = refused(&cluster.nodes[0], &["--config", file.to_str().unwrap()]);
+    check(&output, 2, &["defualt-partitions", "default-partitions", "broker.toml"]);
+}
+
+#[test]
+fn a_directory_of_another_node_is_refused() {
+    let mut cluster = formatted();
+    let before = files(&cluster.nodes[0].data_dir);
+    cluster.nodes[0].id = 7;
+    check(&refused(&cluster.nodes[0], &[]), 1, &["belongs to node 1, not to node 7"]);
+    assert_eq!(files(&cluster.nodes[0].data_dir), before);
+}
+
+#[test]
+fn a_directory_that_is_not_empty_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let node = Node::new(1, free(1)[0], home.path());
+    fs::create_dir(&node.data_dir).unwrap();
+    fs::write(node.data_dir.join("holiday.jpg"), "sun").unwrap();
+    check(&refused(&node, &[]), 1, &["not empty", "node-1"]);
+    assert_eq!(files(&node.data_dir).keys().collect::<Vec<_>>(), ["holiday.jpg"]);
+}
+
+#[test]
+fn a_directory_of_a_newer_version_is_refused() {
+    let cluster = formatted();
+    let path = cluster.nodes[0].data_dir.join("format");
+    let mut format = fs::read(&path).unwrap();
+    format[5] = 9;
+    let checksum = crc32c::crc32c_append(crc32c::crc32c(&format[..12]), &format[16..]);
+    format[12..16].copy_from_slice(&checksum.to_be_bytes());
+    fs::write(&path, &format).unwrap();
+    let before = files(&cluster.nodes[0].data_dir);
+    check(&refused(&cluster.nodes[0], &[]), 1, &["newer version", "format 9"]);
+    assert_eq!(files(&cluster.nodes[0].data_dir), before);
+}
+
+#[test]
+fn a_directory_that_another_process_has_is_refused() {
+    story(async {
+        let mut cluster = formatted();
+        cluster.start_all().await;
+        let mut second = Node::new(1, free(1)[0], cluster.home.path());
+        second.data_dir.clone_from(&cluster.nodes[0].data_dir);
+        check(&refused(&second, &[]), 1, &["highwater serve, node 1", "process"]);
+        assert!(cluster.nodes[0].is_running());
+    });
+}
+
+#[test]
+fn a_directory_without_permission_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let node = Node::new(1, free(1)[0], home.path());
+    fs::create_dir(&node.data_dir).unwrap();
+    fs::set_permissions(&node.data_dir, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(node.data_dir.join("probe"), "").is_ok() {
+        return eprintln!("skipped: this user may write everywhere");
+    }
+    let output = refused(&node, &[]);
+    fs::set_permissions(&node.data_dir, fs::Permissions::from_mode(0o755)).unwrap();
+    check(&output, 1, &["ermission denied"]);
+}
