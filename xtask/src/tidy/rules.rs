@@ -15,6 +15,9 @@ const SHARD_CRATES: [&str; 3] = ["disk", "replica", "broker"];
 /// A file of those that does its work off the shard threads starts a line of its head with this and a reason.
 const LOCK_REASON: &str = "//! Locks: ";
 
+/// A harness that waits for other processes starts a line of its head with this and a reason.
+const PAUSE_REASON: &str = "//! Pauses: ";
+
 /// What is refused in any text. The halves keep this file clear of its own rule.
 const PROMISES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 const STUBS: [&str; 2] = [concat!("todo", "!("), concat!("unimplemented", "!(")];
@@ -129,8 +132,9 @@ fn locks(source: &Source, faults: &mut Vec<Fault>) {
 
 fn tests(source: &Source, faults: &mut Vec<Fault>) {
     let first = source.first_test_line();
+    let may_pause = source.text.lines().any(|line| line.starts_with(PAUSE_REASON));
     for (number, line) in source.lines().filter(|(number, _)| *number >= first) {
-        if line.contains("sleep(") {
+        if line.contains("sleep(") && !may_pause {
             faults.push(Fault::failure(number, "a sleep in a test: wait for the condition itself"));
         }
         if line.contains("#[ignore") {

@@ -90,6 +90,8 @@ fn a_test_neither_sleeps_nor_is_ignored() {
     assert!(check_line(CORE, pause).is_empty());
     assert_eq!(check_line("crates/log-store/tests/a.rs", pause).len(), 1);
     assert_eq!(check(CORE, &format!("//! Head.\n#[cfg(test)]\nmod tests {{\n{pause}\n}}\n")).len(), 1);
+    let excused = format!("//! Head.\n//! Pauses: other processes.\n{pause}\n");
+    assert!(check("crates/cli/tests/a.rs", &excused).is_empty());
     assert_eq!(check_line("crates/log-store/tests/a.rs", concat!("#[", "ignore]")).len(), 1);
 }
 
