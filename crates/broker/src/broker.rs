@@ -102,9 +102,7 @@ impl Broker {
     /// Connects a client of the same process: the other end speaks the Kafka protocol.
     #[must_use]
     pub fn connect(&self) -> DuplexStream {
-        let (client, broker) = tokio::io::duplex(PIPE_BYTES);
-        (self.clients.connect)(broker);
-        client
+        self.connector()()
     }
 
     /// A way to let further clients of the same process in, that can be handed to another thread.

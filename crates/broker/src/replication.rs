@@ -16,11 +16,8 @@ use replica_core::{
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use crate::carrier::Served;
+use crate::carrier::{Served, chunks};
 use crate::host::Host;
-
-/// Bytes of a file range that are held in memory at once.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// The replication streams of a shard, on its thread.
 pub(crate) struct Replication<F> {
@@ -223,16 +220,10 @@ async fn send<F: Served>(
         match segment {
             Segment::Bytes(bytes) => together.push(bytes),
             Segment::File(range) => {
-                let end = range.position + u64::from(range.len);
-                let mut position = range.position;
-                while position < end {
-                    let len = usize::try_from(end - position).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-                    let mut chunk = vec![0; len];
-                    range.file.read_exact_at(position, &mut chunk).map_err(|_| StreamError::ClosedHere)?;
-                    together.push(chunk.into());
+                for chunk in chunks(range) {
+                    together.push(chunk.map_err(|_| StreamError::ClosedHere)?);
                     sender.send(&mut together).await?;
                     together.clear();
-                    position += len as u64;
                 }
             }
         }

@@ -5,5 +5,5 @@ mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;
 
-pub(crate) use file::Served;
+pub(crate) use file::{Served, chunks};
 pub(crate) use outlet::Outlet;

@@ -3,18 +3,14 @@
 use std::io;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use kafka_wire::{FrameReader, Segment};
 use log_store::Disk;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::Served;
 use super::outlet::Outlet;
+use super::{Served, chunks};
 use crate::host::Host;
 use broker_core::{ConnectionId, Door};
-
-/// Bytes of a file range that are held in memory at once.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// Serves one connection until either side ends it.
 pub(crate) async fn serve<D>(
@@ -101,14 +97,8 @@ where
     match piece {
         Segment::Bytes(bytes) => write_bytes(host, writer, id, &bytes).await,
         Segment::File(range) => {
-            let end = range.position + u64::from(range.len);
-            let mut position = range.position;
-            while position < end {
-                let len = usize::try_from(end - position).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-                let mut chunk = vec![0; len];
-                range.file.read_exact_at(position, &mut chunk)?;
-                write_bytes(host, writer, id, &Bytes::from(chunk)).await?;
-                position += len as u64;
+            for chunk in chunks(range) {
+                write_bytes(host, writer, id, &chunk?).await?;
             }
             Ok(())
         }
