@@ -1,0 +1,90 @@
+// The worker that reads: every record is handled here, so that the page is free to draw. The page asks once in each frame
+// and is answered with what has come in since, added up: a page that cannot draw faster is never sent more.
+
+import { connect } from '/client/index.js'
+
+/** Width of a step of the plot, in milliseconds. The page knows the same number. */
+const STEP_MS = 100
+const NEWEST = 14
+/** How much of a value is shown, in bytes. */
+const SHOWN_BYTES = 200
+
+const decoder = new TextDecoder()
+const newest = []
+let client, consumer, steps = new Map(), total = 0, delay = { sum: 0, count: 0 }
+
+onmessage = async ({ data }) => {
+  if (data.ask) return answer(data.ask)
+  try {
+    if (data.connect) await start(data.connect)
+    if (data.list) await list()
+    if (data.read) await read(data.read)
+  } catch (error) {
+    report(error)
+  }
+}
+
+async function start(broker) {
+  await client?.close()
+  client = await connect(broker)
+  client.on('state', ({ transport, rtt }) => postMessage({ state: { transport, rtt } }))
+  await list()
+}
+
+async function list() {
+  const topics = await client.admin().listTopics()
+  postMessage({ topics: topics.filter(topic => !topic.isInternal).map(topic => topic.name).sort() })
+}
+
+/** Reads `topic` from now on, instead of what was read before. */
+async function read(topic) {
+  forget()
+  await consumer?.close()
+  const mine = consumer = await client.consumer({ topics: [topic], start: 'latest' })
+  postMessage({ reading: topic })
+  for await (const record of mine) {
+    if (mine !== consumer) return
+    count(record)
+  }
+}
+
+function forget() {
+  steps = new Map()
+  total = 0
+  newest.length = 0
+}
+
+function count(record) {
+  const now = Date.now()
+  const step = Math.floor(now / STEP_MS)
+  const known = steps.get(step) ?? { records: 0, bytes: 0 }
+  known.records += 1
+  known.bytes += (record.value?.length ?? 0) + (record.key?.length ?? 0)
+  steps.set(step, known)
+  total += 1
+  delay.sum += now - record.timestamp
+  delay.count += 1
+  newest.push(record)
+  if (newest.length > 2 * NEWEST) newest.splice(0, NEWEST)
+}
+
+/** What came in since the page asked last; the records themselves only when it wants to show them. */
+function answer({ rows }) {
+  postMessage({ came: { steps: [...steps].map(([step, { records, bytes }]) => [step, records, bytes]), total, delay, rows: rows && shown() } })
+  steps = new Map()
+  delay = { sum: 0, count: 0 }
+}
+
+const shown = () => newest.slice(-NEWEST).reverse().map(record => ({
+  partition: record.partition,
+  offset: record.offset,
+  timestamp: record.timestamp,
+  key: text(record.key),
+  value: text(record.value),
+}))
+
+const text = bytes => typeof bytes === 'string' ? bytes : bytes ? decoder.decode(bytes.subarray(0, SHOWN_BYTES)) : ''
+
+function report({ code, name, message, retriable }) {
+  postMessage({ error: { code: code ?? name, message, retriable } })
+}
