@@ -90,10 +90,12 @@ const row = () => make('tr', '', ...Array.from({ length: 5 }, () => make('td', '
 function showFigures(now) {
   const second = Math.floor((now - 1100) / 100)
   bytes = bytes.filter(([step]) => step >= second)
-  page.rate.value = number(plot.rate(now))
+  const rate = plot.rate(now)
+  page.rate.value = number(rate)
   page.total.value = number(total)
   page.bytes.value = (bytes.reduce((sum, [, size]) => sum + size, 0) / 1.1e6).toFixed(2)
-  page.delay.value = delay.count ? Math.max(delay.sum / delay.count, 0).toFixed(1) : '–'
+  if (delay.count) page.delay.value = Math.max(delay.sum / delay.count, 0).toFixed(1)
+  else if (rate === 0) page.delay.value = '–'
   Object.assign(delay, { sum: 0, count: 0 })
   page.frames.value = frames.rate()
   page.dropped.textContent = `per second, ${number(frames.dropped)} dropped`

@@ -83,7 +83,7 @@ const shown = () => newest.slice(-NEWEST).reverse().map(record => ({
   value: text(record.value),
 }))
 
-const text = bytes => typeof bytes === 'string' ? bytes : bytes ? decoder.decode(bytes.subarray(0, SHOWN_BYTES)) : ''
+const text = bytes => bytes ? decoder.decode(bytes.subarray(0, SHOWN_BYTES)) : ''
 
 function report({ code, name, message, retriable }) {
   postMessage({ error: { code: code ?? name, message, retriable } })
