@@ -4,48 +4,50 @@
 import { connect } from '/client/index.js'
 
 const TICK_MS = 10
-/** Records that were sent and not yet acknowledged. */
-const IN_FLIGHT_MAX = 20_000
 const PARTITIONS = 3
 const KEEP_MS = 60 * 60 * 1000
 
-let client, timer, inFlight = 0
+let client, sending = false
 
 onmessage = ({ data }) => (data.start ? start(data.start) : stop()).catch(report)
 
 async function start({ broker, topic, rate }) {
   client = await connect(broker)
-  const wanted = { name: topic, partitions: PARTITIONS, configs: { 'retention.ms': String(KEEP_MS) } }
+  const wanted = { name: topic, partitions: PARTITIONS, configs: { 'retention.ms': KEEP_MS } }
   await client.admin().createTopic(wanted).catch(error => {
     if (error.code !== 'TOPIC_ALREADY_EXISTS') throw error
   })
-  const producer = client.producer({ lingerMs: 10 })
   postMessage({ started: topic })
+  sending = true
+  await send(client.producer({ lingerMs: 10 }), topic, rate)
+}
+
+async function stop() {
+  sending = false
+  await client?.close()
+  close()
+}
+
+async function send(producer, topic, rate) {
   let began = performance.now(), sent = 0
-  timer = setInterval(() => {
+  while (sending) {
     const due = Math.floor((performance.now() - began) * rate / 1000)
     if (due - sent > rate) {
       began = performance.now()
       sent = 0
-      return
+    } else if (due > sent) {
+      await enqueue(producer, topic, due - sent)
+      sent = due
     }
-    for (; sent < due && inFlight < IN_FLIGHT_MAX; sent += 1) send(producer, topic)
-  }, TICK_MS)
+    await new Promise(go => setTimeout(go, TICK_MS))
+  }
 }
 
-async function stop() {
-  clearInterval(timer)
-  await client?.close()
-  postMessage({ stopped: true })
-  close()
-}
-
-function send(producer, topic) {
-  inFlight += 1
-  producer.send({ topic, ...reading() }).then(() => { inFlight -= 1 }, error => {
-    inFlight -= 1
-    report(error)
-  })
+/** Waits for room where the brokers are slower; the last of so many records tells of failures for all. */
+async function enqueue(producer, topic, count) {
+  let last
+  for (let at = 0; at < count; at += 1) last = await producer.enqueue({ topic, ...reading() })
+  last.ack.catch(report)
 }
 
 /** A river's gauge and what it reads: the level swings slowly, each gauge a little later than the one above it. */
@@ -58,5 +60,6 @@ function reading() {
 }
 
 function report({ code, name, message, retriable }) {
+  if (code === 'CLOSED') return
   postMessage({ error: { code: code ?? name, message, retriable } })
 }

@@ -6,12 +6,13 @@ import { connect } from '/client/index.js'
 /** Width of a step of the plot, in milliseconds. The page knows the same number. */
 const STEP_MS = 100
 const NEWEST = 14
+/** So many are kept until the newest of them are picked out. */
+const KEPT = 500
 /** How much of a value is shown, in bytes. */
 const SHOWN_BYTES = 200
 
 const decoder = new TextDecoder()
-const newest = []
-let client, consumer, steps = new Map(), total = 0, delay = { sum: 0, count: 0 }
+let client, consumer, newest = [], steps = new Map(), total = 0, delay = { sum: 0, count: 0 }
 
 onmessage = async ({ data }) => {
   if (data.ask) return answer(data.ask)
@@ -26,32 +27,37 @@ onmessage = async ({ data }) => {
 
 async function start(broker) {
   await client?.close()
+  consumer = undefined
   client = await connect(broker)
-  client.on('state', ({ transport, rtt }) => postMessage({ state: { transport, rtt } }))
+  const told = ({ transport, rtt }) => postMessage({ state: { transport, rtt } })
+  client.on('state', told)
+  told(client.state)
   await list()
 }
 
 async function list() {
   const topics = await client.admin().listTopics()
-  postMessage({ topics: topics.filter(topic => !topic.isInternal).map(topic => topic.name).sort() })
+  postMessage({ topics: topics.filter(topic => !topic.internal).map(topic => topic.name).sort() })
 }
 
-/** Reads `topic` from now on, instead of what was read before. */
+/** Reads `topic` from now on, instead of what was read before; of what is there already only the newest is shown. */
 async function read(topic) {
-  forget()
   await consumer?.close()
-  const mine = consumer = await client.consumer({ topics: [topic], start: 'latest' })
-  postMessage({ reading: topic })
-  for await (const record of mine) {
-    if (mine !== consumer) return
-    count(record)
-  }
-}
-
-function forget() {
+  newest = []
   steps = new Map()
   total = 0
-  newest.length = 0
+  const mine = consumer = await client.consumer({ topics: topic, start: 'latest' })
+  const ends = await mine.endOffsets()
+  for (const { partition, offset } of ends) mine.seek(topic, partition, Math.max(offset - NEWEST, 0))
+  const began = new Map(ends.map(({ partition, offset }) => [partition, offset]))
+  postMessage({ reading: topic })
+  for await (const records of mine.batches()) {
+    for (const record of records) {
+      if (record.offset >= began.get(record.partition)) count(record)
+      newest.push(record)
+    }
+    if (newest.length > KEPT) newest = newest.slice(-NEWEST)
+  }
 }
 
 function count(record) {
@@ -64,8 +70,6 @@ function count(record) {
   total += 1
   delay.sum += now - record.timestamp
   delay.count += 1
-  newest.push(record)
-  if (newest.length > 2 * NEWEST) newest.splice(0, NEWEST)
 }
 
 /** What came in since the page asked last; the records themselves only when it wants to show them. */
@@ -75,7 +79,7 @@ function answer({ rows }) {
   delay = { sum: 0, count: 0 }
 }
 
-const shown = () => newest.slice(-NEWEST).reverse().map(record => ({
+const shown = () => newest.toReversed().sort((one, other) => other.timestamp - one.timestamp).slice(0, NEWEST).map(record => ({
   partition: record.partition,
   offset: record.offset,
   timestamp: record.timestamp,
@@ -86,5 +90,6 @@ const shown = () => newest.slice(-NEWEST).reverse().map(record => ({
 const text = bytes => bytes ? decoder.decode(bytes.subarray(0, SHOWN_BYTES)) : ''
 
 function report({ code, name, message, retriable }) {
+  if (code === 'CLOSED') return
   postMessage({ error: { code: code ?? name, message, retriable } })
 }
