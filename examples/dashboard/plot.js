@@ -24,10 +24,13 @@ export class Plot {
   #fill
   #size = { width: 0, height: 0 }
   #pointer
+  /** What is drawn is an empty plot: it need not be drawn again. */
+  #isBlank = false
 
   constructor(canvas) {
     this.#canvas = canvas
-    this.#context = canvas.getContext('2d')
+    // Without transparency the page is put together with less work in each frame.
+    this.#context = canvas.getContext('2d', { alpha: false })
     new ResizeObserver(() => this.#resize()).observe(canvas)
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#dress())
     canvas.addEventListener('pointermove', event => { this.#pointer = event.offsetX })
@@ -63,7 +66,10 @@ export class Plot {
     const peak = Math.max(0, ...points.map(point => point.rate))
     this.#top += (roundUp(Math.max(peak * 1.15, 10)) - this.#top) * 0.12
     const y = rate => area.bottom - rate / this.#top * (area.bottom - area.top)
-    this.#context.clearRect(0, 0, width, height)
+    if (peak === 0 && this.#isBlank) return false
+    this.#isBlank = peak === 0 && Math.abs(this.#top - 10) < 0.01
+    this.#context.fillStyle = this.#colours.sheet
+    this.#context.fillRect(0, 0, width, height)
     this.#grid(area, y)
     if (peak > 0) {
       this.#line(points, area, y)
@@ -197,7 +203,8 @@ export class Plot {
 
   #dress() {
     const style = getComputedStyle(this.#canvas)
-    const names = ['ink', 'soft', 'line', 'water', 'mark']
+    this.#isBlank = false
+    const names = ['ink', 'soft', 'line', 'water', 'mark', 'sheet']
     this.#colours = Object.fromEntries(names.map(name => [name, style.getPropertyValue(`--${name}`).trim()]))
     this.#fill = this.#context.createLinearGradient(0, EDGE.top, 0, this.#size.height - EDGE.bottom)
     this.#fill.addColorStop(0, `${this.#colours.water}66`)
