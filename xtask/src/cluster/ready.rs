@@ -26,7 +26,7 @@ pub(crate) struct Status {
 
 /// The cluster's status once every partition can be led; `None` before.
 pub(crate) fn status(layout: &Layout) -> Result<Option<Status>> {
-    if !layout.nodes.iter().all(|node| says_ready(node.ports.http)) {
+    if !layout.nodes.iter().all(|node| answers_ok(node.ports.http, "/readyz")) {
         return Ok(None);
     }
     let mut command = Command::new(&layout.binary);
@@ -44,15 +44,15 @@ fn ready(answer: &Value, nodes: usize) -> Option<Status> {
     complete.then_some(Status { nodes: alive as u64, controller })
 }
 
-/// Asks `/readyz`.
-fn says_ready(port: u16) -> bool {
-    ask(port).is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
+/// Whether a node answers 200 on its HTTP port at `path`.
+pub(crate) fn answers_ok(port: u16, path: &str) -> bool {
+    ask(port, path).is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
 }
 
-fn ask(port: u16) -> std::io::Result<String> {
+fn ask(port: u16, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut head = [0; 64];
     let length = stream.read(&mut head)?;
     Ok(String::from_utf8_lossy(head.get(..length).unwrap_or_default()).into_owned())

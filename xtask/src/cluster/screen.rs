@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::layout::Layout;
 use super::node::Running;
-use super::ready::Status;
+use super::ready::{self, Status};
 
 const HEADINGS: [&str; 5] = ["node", "kafka", "quic", "http", "data"];
 
@@ -27,6 +27,7 @@ pub(crate) fn ready(
     ));
     if !runs_a_task {
         text.push_str(" Ctrl-C stops all; --fresh starts empty.\n");
+        text.push_str(&pages(layout));
         text.push_str(&suggestions(layout, running));
     }
     text
@@ -59,6 +60,17 @@ fn table(layout: &Layout) -> String {
 fn shortened(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// The web pages to try; nothing if the binary was built without them.
+fn pages(layout: &Layout) -> String {
+    let first = layout.nodes.first().map(|node| node.ports.http);
+    let Some(port) = first.filter(|port| ready::answers_ok(*port, "/examples/chat/")) else {
+        return String::new();
+    };
+    let [chat, dashboard] =
+        ["chat", "dashboard"].map(|name| format!("http://127.0.0.1:{port}/examples/{name}/"));
+    format!("\n   open  {chat}\n         {dashboard}\n")
 }
 
 fn suggestions(layout: &Layout, running: &[Running]) -> String {
