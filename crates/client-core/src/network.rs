@@ -274,9 +274,11 @@ impl Core {
         self.write(connection, version, body);
     }
 
-    /// The broker has asked for silence on this connection.
+    /// The broker has asked for silence on this connection (KIP-219). It gets as much as a request has for its answer:
+    /// a broker that means more is silent itself, and a number out of a damaged answer must not stop the client for days.
     pub(crate) fn throttle(&mut self, now: Now, connection: ConnectionId, throttle_time_ms: i32) {
-        let quiet = Duration::from_millis(u64::try_from(throttle_time_ms).unwrap_or(0));
+        let asked = Duration::from_millis(u64::try_from(throttle_time_ms).unwrap_or(0));
+        let quiet = asked.min(self.options.request_timeout);
         if quiet.is_zero() {
             return;
         }
@@ -515,6 +517,13 @@ impl Core {
                 };
             }
         };
+        // Without metadata nothing can be asked of the broker, and the connection would be kept for nothing.
+        let metadata = answer.api_keys.iter().find(|api| api.api_key == ApiKey::Metadata.number());
+        if !answer.error_code.is_ok()
+            || metadata.and_then(|api| ApiKey::Metadata.common_version(api)).is_none()
+        {
+            return Err(Damage::Rule("the broker names no version of Metadata that this client speaks"));
+        }
         let found =
             self.network.connections.get_mut(&connection).ok_or(Damage::Rule("no such connection"))?;
         found.versions = answer.api_keys.into_iter().map(|api| (api.api_key, api)).collect();

@@ -298,7 +298,7 @@ impl Cluster {
             }
             responses.push(TopicProduceResponse { name: topic.name.to_string().into(), partition_responses });
         }
-        let throttle_time_ms = if let Some(Fault::Throttle(ms)) = fault { *ms } else { 0 };
+        let throttle_time_ms = throttle(fault);
         ProduceResponse { responses, throttle_time_ms, ..Default::default() }
     }
 
@@ -353,7 +353,7 @@ impl Cluster {
                 partitions,
             });
         }
-        let body = FetchResponse { responses, ..Default::default() };
+        let body = FetchResponse { responses, throttle_time_ms: throttle(fault), ..Default::default() };
         let frame = frame_of(encode_response(version, correlation, &body).expect("encodes"));
         let wait = Duration::from_millis(u64::try_from(asked.max_wait_ms).expect("not negative"));
         if has_something { Reply::Frame(frame) } else { Reply::Later(wait, frame) }
@@ -384,7 +384,8 @@ impl Cluster {
             });
             ListOffsetsTopicResponse { name: topic.name.to_string().into(), partitions: partitions.collect() }
         });
-        ListOffsetsResponse { topics: topics.collect(), ..Default::default() }
+        let throttle_time_ms = throttle(fault);
+        ListOffsetsResponse { topics: topics.collect(), throttle_time_ms, ..Default::default() }
     }
 
     fn epoch_ends(
@@ -520,6 +521,10 @@ fn refused(fault: Option<&Fault>) -> ErrorCode {
         Some(Fault::Refuse(code) | Fault::DoAndRefuse(code)) => *code,
         _ => ErrorCode::None,
     }
+}
+
+fn throttle(fault: Option<&Fault>) -> i32 {
+    if let Some(Fault::Throttle(ms)) = fault { *ms } else { 0 }
 }
 
 fn encoded<B: Body + Encode + FileRanges<NoFile>>(version: i16, correlation: i32, body: &B) -> Reply {
