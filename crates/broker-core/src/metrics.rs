@@ -45,8 +45,10 @@ pub struct ShardMetrics {
     pub replication_alarms: u64,
     /// Appends as follower that the log refused.
     pub replica_appends_refused: u64,
-    /// Bytes read from disk when logs were opened.
-    pub bytes_read_at_start: u64,
+    /// Bytes of record batches read from disk when logs were opened: none after a clean stop.
+    pub record_bytes_read_at_start: u64,
+    /// Bytes of bounds, checkpoints, indexes and snapshots read then.
+    pub bookkeeping_bytes_read_at_start: u64,
     /// Bytes of committed batches hashed into the chain.
     pub bytes_hashed: u64,
     /// Logs that could not be opened; tried again.
@@ -117,7 +119,8 @@ impl ShardMetrics {
             ("highwater_replication_appends_refused_total", self.replica_appends_refused),
             ("highwater_leaderships_begun_total", self.leaderships_begun),
             ("highwater_replicas_damaged_total", self.replicas_damaged),
-            ("highwater_start_bytes_read_total", self.bytes_read_at_start),
+            ("highwater_start_record_bytes_read_total", self.record_bytes_read_at_start),
+            ("highwater_start_bookkeeping_bytes_read_total", self.bookkeeping_bytes_read_at_start),
             ("highwater_logs_not_opened_total", self.logs_not_opened),
             ("highwater_log_bytes_hashed_total", self.bytes_hashed),
         ];

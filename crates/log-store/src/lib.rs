@@ -19,8 +19,8 @@ pub use disk::{Completed, Completion, DirEntry, Disk, LogId, OpenMode, Ticket};
 pub use error::{AppendError, CutError, DiskError, DiskFault, DiskOperation, LogError, ReadError};
 pub use memory::{FailedSync, MemoryCounters, MemoryDisk, MemoryFile};
 pub use partition::types::{
-    Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadLimit,
-    ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
+    Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadAtStart,
+    ReadLimit, ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
 };
 pub use partition::{PartitionLog, read_bound};
 pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions, records_of};

@@ -43,7 +43,8 @@ impl<D: Disk> Partition<D> {
         let (log, verdict) = if exists {
             let facts = OpenFacts { clean: core.config.clean_start, newest_epoch };
             let (log, found) = PartitionLog::open(&mut core.disk, log_id, &dir, options, facts, core.now)?;
-            core.metrics.bytes_read_at_start += found.bytes_read;
+            core.metrics.record_bytes_read_at_start += found.read.record_bytes;
+            core.metrics.bookkeeping_bytes_read_at_start += found.read.bookkeeping_bytes;
             (log, found.verdict)
         } else {
             let log = PartitionLog::create(&mut core.disk, log_id, &dir, options, core.now)?;

@@ -416,7 +416,7 @@ fn a_clean_stop_is_said_and_the_next_start_scans_nothing() {
     let disk = cluster.broker(leader).disk.another_handle();
     cluster.start(leader, disk, true);
     cluster.pass(2 * SECOND);
-    assert!(cluster.broker(leader).shards[0].metrics().bytes_read_at_start < 64 << 10);
+    assert!(cluster.broker(leader).shards[0].metrics().record_bytes_read_at_start < 64 << 10);
     assert_eq!(cluster.isr(id), [1, 2, 3]);
 }
 

@@ -20,7 +20,7 @@ impl<D: Disk> PartitionLog<D> {
         let crc = self.options.crc;
         match self.segments.get_mut(index) {
             Some(segment) if !segment.has_indexes() => {
-                let Some(mut indexes) = segment.read_indexes(disk, &self.dir, crc) else {
+                let Some(mut indexes) = segment.read_indexes(disk, &self.dir, crc).1 else {
                     return self.rebuild_indexes(disk, index);
                 };
                 indexes.truncate_to(segment.end);
@@ -37,7 +37,8 @@ impl<D: Disk> PartitionLog<D> {
     pub(super) fn load_indexes_for_start(&mut self, disk: &mut D, index: usize) -> Result<(), DiskError> {
         let crc = self.options.crc;
         let Some(segment) = self.segments.get_mut(index) else { return Ok(()) };
-        let read = segment.read_indexes(disk, &self.dir, crc);
+        let (bytes, read) = segment.read_indexes(disk, &self.dir, crc);
+        self.read_at_start.bookkeeping_bytes += bytes;
         segment.indexes_partial = read.is_none() && segment.bytes > 0;
         let mut indexes = read.unwrap_or_else(|| SegmentIndexes::new(segment.base));
         indexes.truncate_to(segment.end);
@@ -80,7 +81,7 @@ impl<D: Disk> PartitionLog<D> {
                 Step::Batch(..) | Step::Bad | Step::Cold => break Some(expected.unwrap_or(segment.base)),
             }
         };
-        self.bytes_read_at_start += walk.bytes_read;
+        self.read_at_start.record_bytes += walk.bytes_read;
         segment.set_indexes(indexes);
         if let Some(at) = damaged {
             self.fail(Fault::BadBatch { at });

@@ -47,7 +47,7 @@ use self::segment::Segment;
 use self::sync::Capture;
 use self::tail::TailBuffer;
 use self::timers::Timers;
-use self::types::{Fault, LogEvent, LogOptions};
+use self::types::{Fault, LogEvent, LogOptions, ReadAtStart};
 use crate::disk::{Completion, Disk, LogId, Ticket};
 use crate::error::DiskError;
 
@@ -86,7 +86,7 @@ pub struct PartitionLog<D: Disk> {
     chain: ChainState,
     cursors: read::Cursors,
     timers: Timers,
-    bytes_read_at_start: u64,
+    read_at_start: ReadAtStart,
     events: VecDeque<LogEvent<D::File>>,
 }
 
@@ -193,10 +193,10 @@ impl<D: Disk> PartitionLog<D> {
         self.segments.len()
     }
 
-    /// Bytes read from files when the log was opened.
+    /// What was read from files when the log was opened.
     #[must_use]
-    pub const fn bytes_read_at_start(&self) -> u64 {
-        self.bytes_read_at_start
+    pub const fn read_at_start(&self) -> ReadAtStart {
+        self.read_at_start
     }
 
     /// The next thing that happened.

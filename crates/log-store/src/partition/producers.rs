@@ -101,7 +101,7 @@ impl<D: Disk> PartitionLog<D> {
             let Ok(bytes) = read_small(disk, &path_of(&self.dir, at, SegmentKind::Snapshot)) else {
                 continue;
             };
-            self.bytes_read_at_start += bytes.len() as u64;
+            self.read_at_start.bookkeeping_bytes += bytes.len() as u64;
             if let Ok((found, producers)) = ProducerTable::decode(&bytes, self.options.crc)
                 && found == at
             {
@@ -147,7 +147,7 @@ impl<D: Disk> PartitionLog<D> {
                     Step::Batch(..) | Step::Bad | Step::Cold => break Err(()),
                 }
             };
-            self.bytes_read_at_start += walk.bytes_read;
+            self.read_at_start.record_bytes += walk.bytes_read;
             if outcome.is_err() {
                 self.fail(Fault::BadBatch { at: expected });
                 break;

@@ -198,7 +198,7 @@ impl<D: Disk> PartitionLog<D> {
             match scanner.step(window.from(scanner.position()), ends) {
                 ScanStep::Batch(batch) => self.on_recovered(index, &batch.header),
                 ScanStep::NeedBytes(need) => {
-                    self.bytes_read_at_start += window.load(disk, scanner.position(), need as u64)?;
+                    self.read_at_start.record_bytes += window.load(disk, scanner.position(), need as u64)?;
                 }
                 ScanStep::End => return Ok(FileEnd::Exact),
                 ScanStep::Refused(_) => return Ok(FileEnd::Refused),
@@ -211,7 +211,7 @@ impl<D: Disk> PartitionLog<D> {
     fn rest_is_zero(&mut self, disk: &mut D, window: &mut Window<D::File>) -> Result<bool, DiskError> {
         while window.end() < window.len {
             let next = window.end();
-            self.bytes_read_at_start += window.load(disk, next, 0)?;
+            self.read_at_start.record_bytes += window.load(disk, next, 0)?;
             if window.bytes.iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
@@ -243,12 +243,12 @@ impl<D: Disk> PartitionLog<D> {
         scanner: &Scanner,
         window: &mut Window<D::File>,
     ) -> Result<TailFacts, DiskError> {
-        self.bytes_read_at_start += window.load(disk, scanner.position(), 0)?;
+        self.read_at_start.record_bytes += window.load(disk, scanner.position(), 0)?;
         let mut scan = scanner.tail(&window.bytes);
         scan.feed(&window.bytes);
         while window.end() < window.len {
             let next = window.end();
-            self.bytes_read_at_start += window.load(disk, next, 0)?;
+            self.read_at_start.record_bytes += window.load(disk, next, 0)?;
             scan.feed(&window.bytes);
         }
         Ok(scan.finish(false))

@@ -133,18 +133,20 @@ impl<F: Clone> Segment<F> {
         self.indexes = None;
     }
 
-    /// Reads the index files; `None` if one of them is missing or damaged.
+    /// Reads the index files: how many bytes that took, and the indexes unless one of them is missing or damaged.
     pub(super) fn read_indexes<D: Disk<File = F>>(
         &self,
         disk: &mut D,
         dir: &str,
         crc: Crc32c,
-    ) -> Option<SegmentIndexes> {
-        let offsets = read_small(disk, &self.path(dir, SegmentKind::OffsetIndex)).ok()?;
-        let times = read_small(disk, &self.path(dir, SegmentKind::TimeIndex)).ok()?;
-        let offsets = OffsetIndex::decode(self.base, &offsets, crc).ok()?;
-        let times = TimeIndex::decode(self.base, &times, crc).ok()?;
-        Some(SegmentIndexes::resume(offsets, times, self.base))
+    ) -> (u64, Option<SegmentIndexes>) {
+        let mut read = |kind| read_small(disk, &self.path(dir, kind)).unwrap_or_default();
+        let (offsets, times) = (read(SegmentKind::OffsetIndex), read(SegmentKind::TimeIndex));
+        let bytes = (offsets.len() + times.len()) as u64;
+        let offsets = OffsetIndex::decode(self.base, &offsets, crc);
+        let times = TimeIndex::decode(self.base, &times, crc);
+        let both = offsets.ok().zip(times.ok());
+        (bytes, both.map(|(offsets, times)| SegmentIndexes::resume(offsets, times, self.base)))
     }
 
     /// Writes both index files, if the indexes are in memory, and gives them.

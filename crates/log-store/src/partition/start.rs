@@ -11,7 +11,7 @@ use super::job::{Job, JobEnd, Step};
 use super::keeper::{Keeper, bound_path, epochs_path, open_bound, read_slots};
 use super::producers::Snapshots;
 use super::segment::{Segment, read_small};
-use super::types::{Fault, LogOptions, OpenFacts, Recovered, StartVerdict};
+use super::types::{Fault, LogOptions, OpenFacts, ReadAtStart, Recovered, StartVerdict};
 use super::{PartitionLog, read, timers};
 use crate::disk::{Disk, LogId, OpenMode, with_ancestors};
 use crate::error::{DiskError, LogError};
@@ -65,9 +65,13 @@ impl<D: Disk> PartitionLog<D> {
         let (slots, bytes_read) = read_slots(disk, &file, options.crc)?;
         let found = Found::list(disk, dir)?;
         let mut log = Self::empty(id, dir, options, now, Keeper::new(file, slots), Offset::ZERO);
-        log.bytes_read_at_start = bytes_read;
-        let mut recovered =
-            Recovered { verdict: StartVerdict::Verified, bytes_read: 0, bytes_recovered: 0, bytes_cut: 0 };
+        log.read_at_start.bookkeeping_bytes = bytes_read;
+        let mut recovered = Recovered {
+            verdict: StartVerdict::Verified,
+            read: ReadAtStart::default(),
+            bytes_recovered: 0,
+            bytes_cut: 0,
+        };
         recovered.verdict = match winner(slots) {
             None if found.logs.is_empty() && log.is_blank_bound(disk)? => {
                 log.start_fresh(disk)?;
@@ -82,7 +86,7 @@ impl<D: Disk> PartitionLog<D> {
                 log.start_from(disk, found, bound, facts, &mut recovered)?
             }
         };
-        recovered.bytes_read = log.bytes_read_at_start;
+        recovered.read = log.read_at_start;
         Ok((log, recovered))
     }
 
@@ -124,7 +128,7 @@ impl<D: Disk> PartitionLog<D> {
             chain: ChainState::new(),
             cursors: read::Cursors::default(),
             timers,
-            bytes_read_at_start: 0,
+            read_at_start: ReadAtStart::default(),
             events: VecDeque::new(),
         }
     }
@@ -241,7 +245,7 @@ impl<D: Disk> PartitionLog<D> {
     /// D7: the checkpoint, or the batches where the two disagree.
     fn load_epochs(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
         let file = read_small(disk, &epochs_path(&self.dir)).unwrap_or_default();
-        self.bytes_read_at_start += file.len() as u64;
+        self.read_at_start.bookkeeping_bytes += file.len() as u64;
         let checkpoint = EpochCache::decode(&file, self.options.crc).ok();
         let recorded = Some(bound.end.epoch).filter(|epoch| *epoch != LeaderEpoch::NONE);
         let mut epochs = checkpoint.unwrap_or_default();

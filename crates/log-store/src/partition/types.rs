@@ -67,12 +67,21 @@ pub struct OpenFacts {
 pub struct Recovered {
     /// The verdict.
     pub verdict: StartVerdict,
-    /// Bytes read from files, the bound and checkpoints included.
-    pub bytes_read: u64,
+    /// What was read for it.
+    pub read: ReadAtStart,
     /// Bytes of batches accepted above the bound.
     pub bytes_recovered: u64,
     /// Bytes behind the last good batch that are cut.
     pub bytes_cut: u64,
+}
+
+/// What a start read from files, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadAtStart {
+    /// Of segments: scans and walks over batches. None after a clean stop.
+    pub record_bytes: u64,
+    /// Of the bound, the checkpoints, the indexes and the producers' snapshots: what says that nothing has to be scanned.
+    pub bookkeeping_bytes: u64,
 }
 
 /// The verdict on a log at its start.

@@ -5,7 +5,7 @@ use log_core::{LeaderEpoch, LogOffsets, Offset};
 
 use super::*;
 use crate::partition::types::{Fault, LogEvent, OpenFacts, StartVerdict};
-use crate::testing::DIR;
+use crate::testing::{DIR, checked, client_batch, producer};
 use crate::{Disk, FailedSync, LogId, OpenMode, PartitionLog, ReadError};
 
 const FIRST: &str = "topics/00000000000000000000000000000001/0/00000000000000000000.log";
@@ -280,9 +280,39 @@ fn a_start_reads_little_whatever_is_retained() {
     let bench = Bench::open(bench.disk, options, false);
     let read = bench.disk.counters().bytes_read - before;
     assert!(read < 64 << 20, "{read} bytes read");
-    let counted = bench.log.bytes_read_at_start();
+    let counted = bench.log.read_at_start();
+    let counted = counted.record_bytes + counted.bookkeeping_bytes;
     assert!(counted >= read / 2, "counted {counted} of {read}");
     assert_eq!(bench.log.offsets().log_end(), Offset(200));
+}
+
+#[test]
+fn after_a_clean_stop_no_record_byte_is_read_whatever_is_retained() {
+    // Several segments, epochs and idempotent producers: all that could make a start walk over batches.
+    for (segments, segment_bytes) in [(1, 1 << 30), (5, 40_000), (30, 8_000)] {
+        let roll = RollPolicy { segment_bytes, ..RollPolicy::default() };
+        let options = LogOptions { roll, ..without_tail() };
+        let mut bench = Bench::create(MemoryDisk::new(), options);
+        for round in 0..6 {
+            for _ in 0..8 {
+                bench.append_in(1 + round, 4, 1_000);
+            }
+            let bytes = client_batch(CRC, 1, 3, 50, producer(77, 0, round * 3));
+            let batch = checked(CRC, bytes);
+            bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1 + round), &[batch]).unwrap();
+            bench.commit();
+        }
+        assert!(bench.log.segment_count() >= segments, "{}", bench.log.segment_count());
+        let end = bench.log.offsets().log_end();
+        let disk = bench.close();
+        disk.power_cut(3);
+        let before = disk.counters().bytes_read;
+        let bench = Bench::open(disk, options, true);
+        let (recovered, read) = (bench.recovered.unwrap(), bench.disk.counters().bytes_read - before);
+        assert_eq!((recovered.verdict, bench.log.offsets().log_end()), (StartVerdict::Clean, end));
+        assert_eq!(recovered.read.record_bytes, 0);
+        assert_eq!(recovered.read.bookkeeping_bytes, read, "every byte that the disk read is counted");
+    }
 }
 
 #[test]
