@@ -325,7 +325,9 @@ impl GroupCoordinator {
 
     /// Sessions, rebalances and offsets that have run out.
     pub fn handle_timeout(&mut self, now: Now) {
-        while let Some((_, name)) = self.deadlines.first().filter(|(at, _)| *at <= now.mono).cloned() {
+        // Each group acts once: one whose next deadline is this moment again must not hold up everybody else.
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now.mono);
+        for name in due.map(|(_, name)| name.clone()).collect::<Vec<_>>() {
             self.unschedule(&name);
             self.with_group(&name, |group, context| group.handle_timeout(now, context));
         }

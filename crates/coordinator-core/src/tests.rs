@@ -479,3 +479,28 @@ fn bad_joins_are_refused_for_their_reason() {
     check(Join { protocols: Vec::new(), ..consumer("") }, GroupError::InconsistentProtocol);
     assert!(world.coordinator.list().is_empty());
 }
+
+#[test]
+fn a_rebalance_timeout_of_zero_waits_for_static_members_without_spinning() {
+    let mut world = World::new();
+    let hasty = |instance: &str| Join {
+        instance_id: Some(instance.to_owned()),
+        rebalance_timeout: Duration::ZERO,
+        ..consumer("")
+    };
+    let first = world.join(hasty("i"));
+    let first = world.joined(first);
+    let second = world.join(hasty("j"));
+    let again = world.join(Join { member_id: first.member_id.clone(), ..hasty("i") });
+    let (first, second) = (world.joined(again), world.joined(second));
+    world.sync(&first, &[]);
+    assert_eq!(world.state(), "Stable");
+    // The second leaves, the first does not join again: it is static, and waited for until its session ends.
+    world.leave(&second);
+    assert_eq!(world.state(), "PreparingRebalance");
+    world.coordinator.handle_timeout(world.now);
+    let next = world.coordinator.poll_timeout().unwrap();
+    assert!(next > world.now.mono, "the next look is not now again");
+    world.pass(Duration::from_secs(30));
+    assert_eq!(world.state(), "Empty", "its session has ended");
+}

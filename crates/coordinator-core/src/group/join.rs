@@ -1,10 +1,15 @@
 //! Joining: who is let in under which id, and when a rebalance begins and ends.
 
+use core::time::Duration;
+
 use log_core::Now;
 
 use super::{Completing, Context, Group, Member, Phase, Preparing};
 use crate::command::{Join, JoinRefused, Joined, JoinedMember, Reply, RequestToken};
 use crate::error::GroupError;
+
+/// What a member has at least to join again, whatever it asks for (a guess: a round trip on a slow link).
+const REBALANCE_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 
 impl Group {
     pub(crate) fn join(&mut self, now: Now, token: RequestToken, join: Join, context: &mut Context<'_>) {
@@ -255,8 +260,10 @@ impl Group {
         joined.min_by_key(|(_, member)| member.order).map(|(id, _)| id.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn rebalance_timeout(&self) -> core::time::Duration {
-        self.members.values().map(|member| member.rebalance_timeout).max().unwrap_or_default()
+    /// The longest that any member asked for. Static members may be waited for again and again, so that none is no time.
+    pub(crate) fn rebalance_timeout(&self) -> Duration {
+        let asked = self.members.values().map(|member| member.rebalance_timeout).max();
+        asked.unwrap_or_default().max(REBALANCE_TIMEOUT_MIN)
     }
 }
 
