@@ -10,6 +10,8 @@ const LATE_MS = 400
 /** Steps that are averaged on each side of a point. */
 const SMOOTH = 2
 const RING = 1024
+/** What the scale may end with, times a power of ten. */
+const TOPS = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
 const EDGE = { left: 58, right: 14, top: 30, bottom: 26 }
 const FONT = '12px system-ui, "DejaVu Sans", sans-serif'
 
@@ -64,7 +66,7 @@ export class Plot {
     const end = now - LATE_MS
     const points = this.#points(end, area)
     const peak = Math.max(0, ...points.map(point => point.rate))
-    this.#top += (roundUp(Math.max(peak * 1.15, 10)) - this.#top) * 0.12
+    this.#top += (roundUp(Math.max(peak * 1.15, 10), TOPS) - this.#top) * 0.12
     const y = rate => area.bottom - rate / this.#top * (area.bottom - area.top)
     if (peak === 0 && this.#isBlank) return false
     this.#isBlank = peak === 0 && Math.abs(this.#top - 10) < 0.01
@@ -212,8 +214,8 @@ export class Plot {
   }
 }
 
-/** The next of 1, 2, 2.5, 5 times a power of ten. */
-function roundUp(number) {
+/** The next of these numbers times a power of ten. */
+function roundUp(number, steps = [1, 2, 2.5, 5, 10]) {
   const power = 10 ** Math.floor(Math.log10(number))
-  return [1, 2, 2.5, 5, 10].find(step => step * power >= number) * power
+  return steps.find(step => step * power >= number) * power
 }
