@@ -16,6 +16,10 @@ pub enum Transport {
     Tls,
     /// QUIC with ALPN `highwater/1`, one bidirectional stream per connection: `quic://`.
     Quic,
+    /// WebTransport over HTTP/3, one bidirectional stream per connection: `https://`. Only browsers reach brokers by it.
+    WebTransport,
+    /// WebSocket, plain or over TLS: `ws://`. Only browsers reach brokers by it.
+    WebSocket,
 }
 
 /// One broker's door.
@@ -40,6 +44,8 @@ impl Transport {
             Self::Tcp => "tcp",
             Self::Tls => "tls",
             Self::Quic => "quic",
+            Self::WebTransport => "https",
+            Self::WebSocket => "ws",
         }
     }
 }
@@ -131,6 +137,17 @@ mod tests {
             ("[fe80::1]", "[fe80::1]:9092"),
         ] {
             assert_eq!(Address::parse(text).map(|a| a.to_string()).as_deref(), Ok(printed));
+        }
+    }
+
+    #[test]
+    fn a_browsers_addresses_print_but_are_not_what_a_native_client_takes() {
+        for (transport, printed) in
+            [(Transport::WebTransport, "https://[::1]:9092"), (Transport::WebSocket, "ws://[::1]:9092")]
+        {
+            let address = Address { transport, host: "::1".into(), port: 9092 };
+            assert_eq!(address.to_string(), printed);
+            assert!(Address::parse(printed).is_err());
         }
     }
 

@@ -196,9 +196,11 @@ impl Producer {
                 core.cluster.add_interest(name, self.options.auto_create_topics);
             }
         }
+        let mut is_told = false;
         for name in names {
             match core.cluster.topic(&name) {
                 TopicState::Ready(topic) => {
+                    is_told = true;
                     let partitions = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
                     let led = topic.partitions.iter().filter(|(_, leader)| leader.broker.is_some());
                     let available = led.map(|(index, _)| *index).collect();
@@ -208,6 +210,7 @@ impl Producer {
                 // Those who do not ask for it are not told again.
                 TopicState::Failed(_) if !self.asked.contains(&name) => {}
                 TopicState::Failed(error) => {
+                    is_told = true;
                     accumulator.topic_failed(now.mono, &name, error);
                     core.cluster.drop_interest(&name);
                     self.asked.remove(&name);
@@ -215,7 +218,11 @@ impl Producer {
                 TopicState::Unknown => {}
             }
         }
-        core.emit(Action::ProducerChanged { producer: self.handle });
+        // Whoever waits for a topic looks again when told, and makes the face pull again: news of nothing would go round
+        // and round.
+        if is_told {
+            core.emit(Action::ProducerChanged { producer: self.handle });
+        }
     }
 
     /// A connection to the partition's leader over which one more request may go.

@@ -258,3 +258,19 @@ fn older_brokers_are_spoken_to_in_their_versions() {
         }
     }
 }
+
+#[test]
+fn a_batch_that_the_reader_refuses_stops_its_partition_until_a_seek() {
+    let mut world = world_with(3, 1);
+    let consumer = world.consumer(from_the_beginning("t")).expect("a consumer");
+    let batch = world.run_until("a batch", |world| world.buffer(consumer).next_batch()).expect("sound");
+    world.buffer(consumer).batch_refused(&batch);
+    let freed = world.buffer(consumer).take_freed();
+    let now = world.clocks();
+    world.brain.consumed(now, consumer, freed);
+    world.brain.stop(now, consumer, &batch.topic, batch.partition);
+    world.run_for(Duration::from_secs(5));
+    assert!(world.buffer(consumer).next_batch().is_none());
+    world.seek(consumer, "t", 0, Start::Offset(batch.next_offset()));
+    read_numbers(&mut world, consumer, batch.next_offset(), 3);
+}

@@ -7,7 +7,10 @@ mod world;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use highwater_client_core::{Acks, ErrorCode, ProducerOptions, Record};
+use highwater_client_core::{
+    Accumulator, Acks, Action, ClientBrain, ClientOptions, Environment, ErrorCode, ProducerHandle,
+    ProducerOptions, Record, Refused,
+};
 use kafka_wire::ApiKey;
 use proptest::prelude::*;
 use world::{Fault, World, to_zero};
@@ -407,5 +410,24 @@ proptest! {
             }
         }
         prop_assert_eq!(world.buffered_bytes(producer), 0);
+    }
+}
+
+/// Who waits for a topic looks again at each `ProducerChanged`, and looking makes the face pull again.
+#[test]
+fn who_waits_for_a_topic_is_told_when_there_is_news_and_not_before() {
+    let options = ProducerOptions::default();
+    let environment = Environment { seed: 1, codecs: log_core::Codecs::PLAIN, crc: crc32c::crc32c_append };
+    let address = highwater_client_core::Address::parse("localhost").expect("an address");
+    let mut brain = ClientBrain::new(ClientOptions::default(), vec![address], environment);
+    let mut accumulator = Accumulator::new(&options, 1);
+    let (now, handle) = (log_core::Now::default(), ProducerHandle(1));
+    brain.open_producer(now, handle, options);
+    for _ in 0..3 {
+        assert_eq!(accumulator.append(now, &to_zero("t", "x")), Err(Refused::AwaitTopic));
+        brain.pull(now, handle, &mut accumulator);
+        let actions: Vec<Action> = std::iter::from_fn(|| brain.poll_action()).collect();
+        let told = actions.iter().any(|action| matches!(action, Action::ProducerChanged { .. }));
+        assert!(!told, "{actions:?}");
     }
 }

@@ -150,6 +150,12 @@ impl FetchBuffer {
         self.advance(&batch.topic, batch.partition, batch.next_offset());
     }
 
+    /// The one who reads batches has found that this one's records do not decode: what is here of its partition is dropped.
+    /// The brain has to be told to stop it.
+    pub fn batch_refused(&mut self, batch: &RecordBatch) {
+        self.drop_fetched(&batch.topic, batch.partition);
+    }
+
     /// The caller seeks: drops what is here of the partition and names the generation that the brain must be told.
     /// `None` if the consumer does not read the partition.
     pub fn seek(&mut self, topic: &Arc<str>, partition: u32) -> Option<u32> {
