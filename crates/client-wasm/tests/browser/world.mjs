@@ -1,0 +1,206 @@
+// What a story has at hand: a browser, pages whose errors are noticed, the brokers, and the native client.
+//
+// Environment, set by `cargo xtask browser`: HIGHWATER_CLUSTER (the description of the cluster), HIGHWATER_BINARY,
+// BROWSER_PACKAGE (the built npm package), BROWSER_TOOLS (a folder with `node_modules`), BROWSER_ARTEFACTS, CHROMIUM.
+
+import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { extname, join, normalize } from 'node:path';
+import { promisify } from 'node:util';
+
+const require = createRequire(join(process.env.BROWSER_TOOLS, 'package.json'));
+const { chromium } = require('playwright-core');
+
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync', '--js-flags=--expose-gc'];
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.map': 'application/json', '.json': 'application/json', '.css': 'text/css', '.svg': 'image/svg+xml' };
+const BLANK = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>story</title>';
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Looks again and again until `look` gives something; `what` is named if it never does.
+export async function eventually(what, look, limitMs = 30_000) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`${what} did not happen within ${limitMs} ms`);
+    await sleep(50);
+  }
+}
+
+export function equal(found, wanted, what) {
+  const [one, two] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (one !== two) throw new Error(`${what}: expected ${two}, found ${one}`);
+}
+
+export class World {
+  #browser;
+  #server;
+  #html = new Map();
+  #contexts = [];
+  #profile;
+  // What the pages' consoles said, and which of it are errors.
+  said = [];
+  errors = [];
+  // A line for the summary.
+  told = '';
+
+  constructor(carrier, name) {
+    this.carrier = carrier;
+    this.name = name;
+  }
+
+  // The brokers: { id, http: 'http://127.0.0.1:8092', kafka: '127.0.0.1:9092', pid }. `pid` is that of the last start.
+  get brokers() {
+    this.nodes ??= describedNodes();
+    return this.nodes;
+  }
+
+  get http() {
+    return this.brokers[0].http;
+  }
+
+  get bootstrap() {
+    return this.brokers.map(({ kafka }) => kafka).join(',');
+  }
+
+  // A page at `url`, in a context of its own as another person's browser would be. Errors in its console, and thrown ones,
+  // are collected; `tolerated` names (as a regular expression) what is expected.
+  async page(url, { tolerated, prepare } = {}) {
+    const browser = await this.#launched();
+    const context = await browser.newContext();
+    this.#contexts.push(context);
+    if (this.carrier === 'websocket') await withoutWebTransport(context);
+    if (prepare) await context.addInitScript(prepare);
+    const page = await context.newPage();
+    const noted = (kind, text) => {
+      this.said.push(`  [${kind}] ${text}`);
+      if (kind === 'error' && !tolerated?.test(text)) this.errors.push(text);
+    };
+    page.on('console', (message) => noted(message.type(), `${message.text()} ${message.location().url ?? ''}`));
+    page.on('pageerror', (error) => noted('error', error.stack ?? String(error)));
+    if (url) await page.goto(url);
+    return page;
+  }
+
+  // An empty page with `connect`, `HighwaterError`, `url` (of a broker) and `equal` as globals.
+  async tab(options) {
+    const page = await this.page(await this.serve('/blank.html', BLANK), options);
+    await page.evaluate(async (url) => {
+      Object.assign(globalThis, await import('/package/index.js'), { url });
+    }, this.http);
+    return page;
+  }
+
+  // Puts a page onto the story's own server, which serves the package at `/package/`. Gives its address.
+  async serve(path, html) {
+    this.#html.set(path, html);
+    return `http://127.0.0.1:${(await this.#serving()).address().port}${path}`;
+  }
+
+  // Runs the native client, with `input` if there is any; gives what it printed.
+  highwater(args, input) {
+    const running = promisify(execFile)(process.env.HIGHWATER_BINARY, args, {
+      env: { ...process.env, HIGHWATER_BOOTSTRAP: this.bootstrap },
+      maxBuffer: 1 << 28,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    running.child.stdin.end(input ?? '');
+    return running.then(({ stdout }) => stdout);
+  }
+
+  kill(id, signal = 'SIGKILL') {
+    const node = this.brokers.find((node) => node.id === id);
+    process.kill(node.pid, signal);
+    return node;
+  }
+
+  // Starts a broker that was killed, as it was started before, and waits until it is ready.
+  async restart(id) {
+    const node = this.brokers.find((node) => node.id === id);
+    const log = openSync(node.log, 'a');
+    const [program, ...args] = node.command;
+    const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log] });
+    child.unref();
+    node.pid = child.pid;
+    await eventually(`broker ${id} is ready`, () => fetch(`${node.http}/readyz`).then(({ ok }) => ok, () => false), 60_000);
+  }
+
+  // Where a file is put that is kept when the run is over.
+  artefact(name) {
+    mkdirSync(process.env.BROWSER_ARTEFACTS, { recursive: true });
+    return join(process.env.BROWSER_ARTEFACTS, `${this.name}-${this.carrier}-${name}`);
+  }
+
+  tell(text) {
+    this.told = text;
+  }
+
+  checkNoErrors() {
+    if (this.errors.length > 0) throw new Error(`the console has errors:\n${this.errors.join('\n')}`);
+  }
+
+  async close() {
+    for (const context of this.#contexts) await context.close().catch(() => {});
+    await this.#browser?.close().catch(() => {});
+    this.#server?.closeAllConnections();
+    this.#server?.close();
+    if (this.#profile) await rm(this.#profile, { recursive: true, force: true });
+  }
+
+  async #launched() {
+    this.#browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
+    return this.#browser;
+  }
+
+  async #serving() {
+    if (this.#server) return this.#server;
+    this.#server = createServer((request, response) => this.#answer(request, response));
+    await new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this.#server;
+  }
+
+  async #answer(request, response) {
+    const { pathname } = new URL(request.url, 'http://x');
+    try {
+      const html = this.#html.get(pathname);
+      const body = html ?? (await readFile(join(process.env.BROWSER_PACKAGE, normalize(pathname.replace(/^\/package\//, '')))));
+      response.writeHead(200, { 'content-type': TYPES[extname(pathname)] ?? 'application/octet-stream' });
+      response.end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  }
+
+  // A folder that is gone when the story is over.
+  async folder() {
+    this.#profile ??= await mkdtemp(join(tmpdir(), 'highwater-story-'));
+    return this.#profile;
+  }
+}
+
+// In pages by a script that runs before theirs, in workers by the first line of the client that they load.
+async function withoutWebTransport(context) {
+  await context.addInitScript(() => delete globalThis.WebTransport);
+  await context.route(/\/(client|package)\/index\.js$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: `delete globalThis.WebTransport;${await response.text()}` });
+  });
+}
+
+let nodes;
+
+// Shared by all stories of a run: a broker that one has started again has another process then.
+function describedNodes() {
+  nodes ??= JSON.parse(readFileSync(process.env.HIGHWATER_CLUSTER, 'utf8')).nodes.map((node) => ({
+    ...node,
+    http: `http://${node.http}`,
+  }));
+  return nodes;
+}
