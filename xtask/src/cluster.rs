@@ -13,7 +13,7 @@ use crate::workspace;
 
 pub(crate) mod build;
 pub(crate) mod layout;
-mod node;
+pub(crate) mod node;
 mod ports;
 mod ready;
 mod screen;

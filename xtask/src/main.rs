@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod browser;
 mod ci;
 mod cluster;
 mod codegen;
@@ -16,6 +17,7 @@ mod steps;
 mod test;
 mod tidy;
 mod tools;
+mod wasm;
 mod workspace;
 
 /// Build, check and try Highwater.
@@ -42,6 +44,10 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Try the browser client in Chromium against a cluster
+    Browser(browser::Options),
+    /// Build the npm package of the browser client, and what brokers serve of it
+    Wasm(wasm::Options),
     /// Format, generate code and documents, apply what clippy can mend
     Fix,
     /// Check who imports whom against the layer table
@@ -70,6 +76,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
         Command::Compat(options) => compat::run(&options)?,
+        Command::Browser(options) => browser::run(&options)?,
+        Command::Wasm(options) => wasm::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,

@@ -13,14 +13,15 @@ pub(crate) struct Options {
     quick: bool,
 }
 
-/// The cores that a browser runs too.
-const WASM_CORES: [&str; 6] = [
+/// The cores that a browser can run too, and what runs there.
+const WASM_CRATES: [&str; 7] = [
     "highwater-log-core",
     "highwater-kafka-wire",
     "highwater-replica-core",
     "highwater-metadata-core",
     "highwater-coordinator-core",
     "highwater-client-core",
+    "highwater-client-wasm",
 ];
 
 /// Any number does; another one is another set of random inputs.
@@ -44,7 +45,7 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::cargo("tests", &["test", "--quiet", "--locked", "--workspace"], 25)
             .with("INSTA_UPDATE", "no")
             .with("PROPTEST_RNG_SEED", PROPTEST_SEED),
-        Step::cargo("cores for the browser", &wasm_arguments(), 10),
+        Step::cargo("crates for the browser", &wasm_arguments(), 10),
     ]
 }
 
@@ -57,9 +58,10 @@ pub(crate) fn cluster_steps() -> Vec<Step> {
 }
 
 fn wasm_arguments() -> Vec<&'static str> {
-    let mut arguments = vec!["build", "--quiet", "--locked", "--lib", "--target", tools::WASM];
-    for core in WASM_CORES {
-        arguments.extend(["--package", core]);
+    let mut arguments = vec!["clippy", "--quiet", "--locked", "--lib", "--target", tools::WASM];
+    for name in WASM_CRATES {
+        arguments.extend(["--package", name]);
     }
+    arguments.extend(["--", "-D", "warnings"]);
     arguments
 }

@@ -16,6 +16,11 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 pub(crate) fn toolchain() -> Result<()> {
     ensure(&["component", "list", "--installed"], "rustfmt", &["component", "add", "rustfmt"])?;
     ensure(&["component", "list", "--installed"], "clippy", &["component", "add", "clippy"])?;
+    wasm_target()
+}
+
+/// Installs the browser's target unless it is there.
+pub(crate) fn wasm_target() -> Result<()> {
     ensure(&["target", "list", "--installed"], WASM, &["target", "add", WASM])
 }
 
@@ -23,7 +28,6 @@ fn ensure(list: &[&str], wanted: &str, install: &[&str]) -> Result<()> {
     let installed = process::run_quietly(&mut rustup(list), INSTALL_LIMIT)
         .context("rustup is needed to install what the build uses")?;
     if installed.iter().any(|line| line.starts_with(wanted)) {
-        println!("{wanted} is installed");
         return Ok(());
     }
     process::run(&mut rustup(install), INSTALL_LIMIT).map(drop)

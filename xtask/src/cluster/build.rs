@@ -5,19 +5,28 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{steps, workspace};
+use crate::{steps, wasm, workspace};
 
-/// Builds as a user's binary is built, and says where it is.
+/// What the broker's build takes the pages from that it serves to browsers.
+const WEB_DIR: &str = "HIGHWATER_WEB_DIR";
+
+/// Builds as a user's binary is built, with the browser's client in it, and says where it is.
 pub(crate) fn release() -> Result<PathBuf> {
+    build(&["--release"], "release")
+}
+
+fn build(profile: &[&str], folder: &str) -> Result<PathBuf> {
     let started = Instant::now();
     let status = steps::cargo()
-        .args(["build", "--release", "--locked", "--package", "highwater"])
+        .args(["build", "--locked", "--package", "highwater"])
+        .args(profile)
+        .env(WEB_DIR, wasm::tree()?)
         .status()
         .context("cargo could not be started")?;
     ensure!(status.success(), "highwater does not build");
     let seconds = started.elapsed().as_secs();
     if seconds > 1 {
-        eprintln!("   built highwater in {seconds} s (release)");
+        eprintln!("   built highwater in {seconds} s ({folder})");
     }
-    Ok(workspace::target_dir().join("release").join("highwater"))
+    Ok(workspace::target_dir().join(folder).join("highwater"))
 }

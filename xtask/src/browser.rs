@@ -1,0 +1,106 @@
+//! `cargo xtask browser`: the browser client in a real browser, against a cluster of three real brokers. The stories are
+//! told by JavaScript, in `crates/client-wasm/tests/browser`; this makes what they need. The first one is a fresh project
+//! that installs the packed package.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use crate::cluster::{self, Cluster};
+use crate::wasm::{self, package};
+use crate::{process, tools, workspace};
+
+mod fresh;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only these stories, comma-separated; `fresh-project` is the one that builds with Vite
+    #[arg(long, value_delimiter = ',', value_name = "STORIES")]
+    only: Vec<String>,
+
+    /// Only this way to the brokers: webtransport or websocket
+    #[arg(long, value_name = "CARRIER")]
+    carrier: Option<String>,
+
+    /// Test this binary instead of building one; it has to have the browser's files in it
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+const STORIES_LIMIT: Duration = Duration::from_secs(900);
+const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+/// What drives the browser, and what the fresh project is built with; pinned, so that a run is like the last one.
+const PROGRAMS: [&str; 3] = ["playwright-core@1.65.1", "typescript@7.0.2", "vite@8.4.0"];
+const CHROMIUM: &str = "chromium";
+const FRESH: &str = "fresh-project";
+
+/// Runs the stories.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let folder = workspace::target_dir().join("browser");
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    tools::program(CHROMIUM, CHROMIUM)?;
+    tools::program("npm", "npm")?;
+    let package = package::make(&wasm::tree()?)?;
+    let programs = install(&folder.join("tools"))?;
+    unit_tests()?;
+    let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?.canonicalize()?;
+    let mut cluster = Cluster::prepare(&binary, &folder.join("cluster"), 3, true)?;
+    ensure!(cluster.start()?.is_some(), "interrupted");
+    let mut others: Vec<&str> = options.only.iter().map(String::as_str).collect();
+    if others.is_empty() || others.contains(&FRESH) {
+        fresh::check(&folder.join(FRESH), &programs, &package, cluster.layout.nodes.first())?;
+        others.retain(|name| *name != FRESH);
+        if others.is_empty() && !options.only.is_empty() {
+            return Ok(());
+        }
+    }
+    let mut stories = Command::new("node");
+    stories.arg(tests().join("browser/run.mjs"));
+    if !others.is_empty() {
+        stories.args(["--only", &others.join(",")]);
+    }
+    if let Some(carrier) = &options.carrier {
+        stories.args(["--carrier", carrier]);
+    }
+    stories
+        .env("HIGHWATER_CLUSTER", cluster.layout.description())
+        .env("HIGHWATER_BINARY", &binary)
+        .env("BROWSER_PACKAGE", &package)
+        .env("BROWSER_TOOLS", &programs)
+        .env("BROWSER_ARTEFACTS", folder.join("artefacts"))
+        .env("CHROMIUM", format!("/usr/bin/{CHROMIUM}"));
+    process::run(&mut stories, STORIES_LIMIT).map(drop)
+}
+
+fn tests() -> PathBuf {
+    workspace::root().join("crates/client-wasm/tests")
+}
+
+/// The parts that need neither a browser nor a broker.
+fn unit_tests() -> Result<()> {
+    let files = fs::read_dir(tests().join("js"))?.filter_map(Result::ok).map(|entry| entry.path());
+    let files = files.filter(|path| path.to_string_lossy().ends_with(".test.mjs"));
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=dot"]).args(files);
+    process::run_quietly(&mut node, INSTALL_LIMIT)
+        .map(drop)
+        .context("the JavaScript of the client fails its tests")
+}
+
+/// Installs what drives and builds, and says where.
+fn install(folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let stamp = folder.join("installed");
+    let wanted = PROGRAMS.join(" ");
+    if fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
+        println!("installing {wanted}");
+        fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
+        process::run_quietly(wasm::npm(folder).arg("install").args(PROGRAMS), INSTALL_LIMIT)?;
+        fs::write(stamp, wanted)?;
+    }
+    Ok(folder.to_path_buf())
+}
