@@ -385,7 +385,7 @@ impl Cluster {
             ListOffsetsTopicResponse { name: topic.name.to_string().into(), partitions: partitions.collect() }
         });
         let throttle_time_ms = throttle(fault);
-        ListOffsetsResponse { topics: topics.collect(), throttle_time_ms, ..Default::default() }
+        ListOffsetsResponse { topics: topics.collect(), throttle_time_ms }
     }
 
     fn epoch_ends(
