@@ -192,7 +192,8 @@ export class SocketCarrier extends Carrier {
   }
 
   send(bytes) {
-    if (!this.isOver) this.#socket.send(bytes);
+    // One that is closing tells so; until then there is nothing to be had from it.
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(bytes);
   }
 
   release() {

@@ -10,7 +10,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { extname, join, normalize } from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 
 const require = createRequire(join(process.env.BROWSER_TOOLS, 'package.json'));
 const { chromium } = require('playwright-core');
@@ -34,8 +34,8 @@ export async function eventually(what, look, limitMs = 30_000) {
 }
 
 export function equal(found, wanted, what) {
-  const [one, two] = [JSON.stringify(found), JSON.stringify(wanted)];
-  if (one !== two) throw new Error(`${what}: expected ${two}, found ${one}`);
+  if (isDeepStrictEqual(found, wanted)) return;
+  throw new Error(`${what}: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(found)}`);
 }
 
 export class World {

@@ -60,6 +60,7 @@ class FakeTransport {
 
 class FakeSocket {
   static CONNECTING = 0;
+  static OPEN = 1;
   readyState = 0;
   sent = [];
 
