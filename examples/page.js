@@ -14,7 +14,7 @@ const ADVICE = {
   POSITION_LOST: 'Records were deleted before they were read. Reload to go on from what is there.',
   DAMAGED: 'The broker holds damaged records. “highwater log verify” shows where.',
   NO_CLIENT: '“cargo xtask cluster” builds brokers that have it.',
-  ORIGIN_REFUSED: 'Add the origin of this page to “allowed_origins” of the brokers.',
+  ORIGIN_REFUSED: 'Add the origin of this page to “allowed-origins” of the brokers.',
   UNSUPPORTED_BY_BROWSER: 'A newer browser is needed: one with WebTransport or WebSocket, and WebAssembly with SIMD.',
   MODULE: 'Did the broker end while the page was loaded? Reload the page.',
   CLOSED: 'The connection was closed. Reload the page.',
