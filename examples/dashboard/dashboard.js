@@ -8,6 +8,8 @@ const LOAD = { topic: 'demo-load', rate: 10_000 }
 /** Figures and rows change this often: nobody reads faster. */
 const SHOW_EVERY_MS = 250
 const ROWS = 14
+/** For a topic that is not there yet. */
+const LOOK_EVERY_MS = 3000
 
 const query = new URLSearchParams(location.search)
 const broker = query.get('broker') || location.origin
@@ -15,7 +17,7 @@ const page = byId()
 const plot = new Plot(page.plot)
 const reader = new Worker('reader.js', { type: 'module' })
 let topic = query.get('topic') || LOAD.topic
-let paused = false, asked = false, shownAt = 0, total = 0, loader, topics, bytes = []
+let paused = false, asked = false, shownAt = 0, total = 0, loader, topics, reading, bytes = []
 const delay = { sum: 0, count: 0 }
 
 reader.onmessage = ({ data }) => {
@@ -35,7 +37,7 @@ function fail(error, again = connectAgain) {
 
 function connectAgain() {
   page.notice.hidden = true
-  topics = undefined
+  topics = reading = undefined
   reader.postMessage({ connect: broker })
 }
 
@@ -45,14 +47,16 @@ function showState(state) {
 }
 
 function showTopics(found) {
-  const first = !topics
   topics = found
   const names = [...new Set([...found, topic, LOAD.topic])].sort()
-  page.topic.replaceChildren(...names.map(name => Object.assign(make('option', '', name), { selected: name === topic })))
-  if (first) read(topic)
+  const shown = [...page.topic.options].map(option => option.value)
+  if (names.join() !== shown.join()) page.topic.replaceChildren(...names.map(name => make('option', '', name)))
+  page.topic.value = topic
+  if (topic !== reading) choose(topic)
 }
 
-function read(name) {
+/** Shows this topic from now on; one that is not there yet is read as soon as it is. */
+function choose(name) {
   topic = name
   page.topic.value = name
   document.title = `${name} · Highwater`
@@ -60,13 +64,15 @@ function read(name) {
   history.replaceState(null, '', `?${query}`)
   plot.clear(Date.now())
   bytes = []
-  page.rows.replaceChildren()
   total = 0
-  if (topics.includes(name)) reader.postMessage({ read: name })
+  page.rows.replaceChildren()
+  reading = topics.includes(name) ? name : undefined
+  reader.postMessage(reading ? { read: name } : { stop: true })
 }
 
-function takeIn({ steps, total: read, delay: came, rows }) {
+function takeIn({ topic: from, steps, total: read, delay: came, rows }) {
   asked = false
+  if (from !== reading) return
   total = read
   plot.add(steps)
   bytes.push(...steps.map(([step, , size]) => [step, size]))
@@ -139,7 +145,14 @@ function frame(at) {
   if (!due) return
   shownAt = now
   showFigures(now)
-  if (topics && page.notice.hidden) say(seen ? '' : loader ? 'The first records are on their way' : `Nothing arrives on ${topic} at the moment. “Send 10,000/s” shows what it looks like.`)
+  if (topics && page.notice.hidden) say(seen ? '' : emptiness())
+}
+
+/** Why there is nothing to be seen. */
+function emptiness() {
+  if (loader && topic === LOAD.topic) return 'The first records are on their way'
+  if (topic !== reading && topic !== LOAD.topic) return `There is no topic ${topic}. As soon as it is made, it is shown here.`
+  return `Nothing arrives on ${topic} at the moment. “Send 10,000/s” shows what it looks like.`
 }
 
 function say(text) {
@@ -157,9 +170,8 @@ function toggleLoad() {
   loader = new Worker('load.js', { type: 'module' })
   loader.onmessage = ({ data }) => {
     if (data.started) {
-      topics = [...new Set([...topics ?? [], data.started])]
-      showTopics(topics)
-      read(data.started)
+      topic = data.started
+      showTopics([...new Set([...topics ?? [], data.started])])
     }
     if (data.error) {
       stopLoad()
@@ -191,8 +203,9 @@ addEventListener('keydown', event => {
 })
 page.pause.onclick = togglePause
 page.load.onclick = toggleLoad
-page.topic.onchange = () => read(page.topic.value)
+page.topic.onchange = () => choose(page.topic.value)
 page.topic.onpointerdown = page.topic.onfocus = () => topics && reader.postMessage({ list: true })
+setInterval(() => { if (topics && topic !== reading) reader.postMessage({ list: true }) }, LOOK_EVERY_MS)
 document.addEventListener('visibilitychange', () => frames.forget())
 reader.postMessage({ connect: broker })
 requestAnimationFrame(frame)

@@ -12,7 +12,7 @@ const KEPT = 500
 const SHOWN_BYTES = 200
 
 const decoder = new TextDecoder()
-let client, consumer, newest = [], steps = new Map(), total = 0, delay = { sum: 0, count: 0 }
+let client, consumer, reading, newest = [], steps = new Map(), total = 0, delay = { sum: 0, count: 0 }
 
 onmessage = async ({ data }) => {
   if (data.ask) return answer(data.ask)
@@ -20,6 +20,7 @@ onmessage = async ({ data }) => {
     if (data.connect) await start(data.connect)
     if (data.list) await list()
     if (data.read) await read(data.read)
+    if (data.stop) await stop()
   } catch (error) {
     report(error)
   }
@@ -42,22 +43,31 @@ async function list() {
 
 /** Reads `topic` from now on, instead of what was read before; of what is there already only the newest is shown. */
 async function read(topic) {
-  await consumer?.close()
-  newest = []
-  steps = new Map()
-  total = 0
+  await stop()
   const mine = consumer = await client.consumer({ topics: topic, start: 'latest' })
   const ends = await mine.endOffsets()
   for (const { partition, offset } of ends) mine.seek(topic, partition, Math.max(offset - NEWEST, 0))
   const began = new Map(ends.map(({ partition, offset }) => [partition, offset]))
-  postMessage({ reading: topic })
+  reading = topic
+  postMessage({ reading })
   for await (const records of mine.batches()) {
+    if (mine !== consumer) return
     for (const record of records) {
       if (record.offset >= began.get(record.partition)) count(record)
       newest.push(record)
     }
     if (newest.length > KEPT) newest = newest.slice(-NEWEST)
   }
+}
+
+async function stop() {
+  const before = consumer
+  consumer = undefined
+  reading = undefined
+  await before?.close()
+  newest = []
+  steps = new Map()
+  total = 0
 }
 
 function count(record) {
@@ -74,7 +84,7 @@ function count(record) {
 
 /** What came in since the page asked last; the records themselves only when it wants to show them. */
 function answer({ rows }) {
-  postMessage({ came: { steps: [...steps].map(([step, { records, bytes }]) => [step, records, bytes]), total, delay, rows: rows && shown() } })
+  postMessage({ came: { topic: reading, steps: [...steps].map(([step, { records, bytes }]) => [step, records, bytes]), total, delay, rows: rows && shown() } })
   steps = new Map()
   delay = { sum: 0, count: 0 }
 }
