@@ -1,10 +1,12 @@
-// The page: asks the reading worker once in each frame, draws, and shows figures and records at a pace that can be read.
+// The page: draws in each frame what the reading worker has counted, and shows figures and records at a pace that can be
+// read. It asks the worker a few times for each step of the plot, which is drawn a little late: so no frame waits for it.
 // The records themselves are handled in `reader.js`, those of the load button are sent in `load.js`.
 
 import { byId, complain, make, number, showCarrier } from '../page.js'
 import { Plot } from './plot.js'
 
 const LOAD = { topic: 'demo-load', rate: 10_000 }
+const ASK_EVERY_MS = 40
 /** Figures and rows change this often: nobody reads faster. */
 const SHOW_EVERY_MS = 250
 const ROWS = 14
@@ -17,7 +19,7 @@ const page = byId()
 const plot = new Plot(page.plot)
 const reader = new Worker('reader.js', { type: 'module' })
 let topic = query.get('topic') || LOAD.topic
-let paused = false, asked = false, shownAt = 0, total = 0, loader, topics, reading, bytes = []
+let paused = false, asked = false, askedAt = 0, rowsAt = 0, shownAt = 0, total = 0, loader, topics, reading, bytes = []
 const delay = { sum: 0, count: 0 }
 
 reader.onmessage = ({ data }) => {
@@ -135,17 +137,21 @@ function frame(at) {
   requestAnimationFrame(frame)
   frames.took(at)
   const now = Date.now()
-  const due = now - shownAt >= SHOW_EVERY_MS
-  if (!asked && topics) {
-    asked = true
-    reader.postMessage({ ask: { rows: due && !paused } })
-  }
+  if (topics && !asked && now - askedAt >= ASK_EVERY_MS) ask(now)
   if (paused) return
   const seen = plot.draw(now)
-  if (!due) return
+  if (now - shownAt < SHOW_EVERY_MS) return
   shownAt = now
   showFigures(now)
   if (topics && page.notice.hidden) say(seen ? '' : emptiness())
+}
+
+function ask(now) {
+  const rows = !paused && now - rowsAt >= SHOW_EVERY_MS
+  if (rows) rowsAt = now
+  asked = true
+  askedAt = now
+  reader.postMessage({ ask: { rows } })
 }
 
 /** Why there is nothing to be seen. */

@@ -19,7 +19,7 @@ async function start({ broker, topic, rate }) {
   })
   postMessage({ started: topic })
   sending = true
-  await send(client.producer({ lingerMs: 10 }), topic, rate)
+  await send(client.producer({ lingerMs: 20 }), topic, rate)
 }
 
 async function stop() {

@@ -1,5 +1,5 @@
-// The worker that reads: every record is handled here, so that the page is free to draw. The page asks once in each frame
-// and is answered with what has come in since, added up: a page that cannot draw faster is never sent more.
+// The worker that reads: every record is handled here, so that the page is free to draw. The page asks when it wants to,
+// and is answered with what has come in since, added up: a page that is slow is never sent more.
 
 import { connect } from '/client/index.js'
 
