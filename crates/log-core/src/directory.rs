@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! topics/<topic id, 32 hex digits>/<partition>/
-//!     00000000000000000000.log .index .timeindex .chain .snapshot
+//!     00000000000000000000.log .index .timeindex .checksums .chain .snapshot
 //!     leader-epoch-checkpoint
 //!     bound
 //!     quarantine/

@@ -1,4 +1,5 @@
-//! The files on disk, read by Kafka's own tool: sealed segments and, after a clean stop, the last ones too.
+//! The files on disk, read by Kafka's own tool: sealed segments and, after a clean stop, the last ones too, each with
+//! both of its indexes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,63 +11,145 @@ use super::client::Tools;
 use crate::cluster::layout::Layout;
 use crate::process;
 
-const LIMIT: Duration = Duration::from_secs(300);
-/// One start of the Java tool reads so many files.
-const FILES_AT_ONCE: usize = 200;
-/// What the tool says of a file that it does not like; it ends with code 0 all the same.
-const COMPLAINTS: [&str; 6] = [
-    "Mismatches in",
-    "Found timestamp mismatch",
-    "Found out of order",
-    "Non-consecutive",
-    "Exception",
-    "isValid: false",
+const LIMIT: Duration = Duration::from_secs(600);
+/// One start of the Java tool reads so many files; a command line has an end.
+const FILES_AT_ONCE: usize = 400;
+/// Room for the largest batch that a topic takes by default, and more.
+const BATCH_BYTES_MAX: &str = "16777216";
+
+/// One way of calling the tool: with these arguments on files with these suffixes, and what each of its lines begins with
+/// if all is well. Anything else that it says is a complaint: it ends with code 0 all the same.
+struct Reading {
+    arguments: &'static [&'static str],
+    suffixes: &'static [&'static str],
+    lines: &'static [&'static str],
+    /// There must be at least one line that begins so.
+    needed: &'static str,
+}
+
+const READINGS: [Reading; 4] = [
+    Reading {
+        arguments: &["--deep-iteration"],
+        suffixes: &["log"],
+        lines: &["Log starting offset: ", "baseOffset: ", "| offset: "],
+        needed: "baseOffset: ",
+    },
+    Reading {
+        arguments: &[],
+        suffixes: &["index", "timeindex"],
+        lines: &["offset: ", "timestamp: "],
+        needed: "offset: ",
+    },
+    Reading {
+        arguments: &["--verify-index-only"],
+        suffixes: &["index", "timeindex"],
+        lines: &[],
+        needed: "Dumping ",
+    },
+    Reading {
+        arguments: &["--index-sanity-check"],
+        suffixes: &["index", "timeindex"],
+        lines: &[],
+        needed: "Dumping ",
+    },
 ];
 
-/// Checks the first node's files by our own verification and, if Java is there, by Kafka's reader.
+/// Checks every node's files by our own verification and, if Java is there, the first node's by Kafka's reader.
 pub(crate) fn check(layout: &Layout, tools: &Tools) -> Result<()> {
-    let first = layout.nodes.first().context("a cluster has at least one node")?;
-    let mut verify = tools.highwater();
-    process::run_quietly(verify.args(["log", "verify"]).arg(&first.data_dir), LIMIT)?;
-    println!("highwater log verify finds no fault");
+    for node in &layout.nodes {
+        let mut verify = tools.highwater();
+        process::run_quietly(verify.args(["log", "verify"]).arg(&node.data_dir), LIMIT)?;
+    }
+    println!("highwater log verify finds no fault on {} nodes", layout.nodes.len());
     if !tools.has_java() {
         return Ok(());
     }
-    let files = segment_files(&first.data_dir.join("topics"))?;
-    ensure!(!files.is_empty(), "there is no segment to read in {}", first.data_dir.display());
-    for some in files.chunks(FILES_AT_ONCE) {
-        read_by_kafka(tools, some)?;
+    let first = layout.nodes.first().context("a cluster has at least one node")?;
+    let logs = logs_below(&first.data_dir.join("topics"))?;
+    ensure!(!logs.is_empty(), "there is no segment to read in {}", first.data_dir.display());
+    for reading in &READINGS {
+        let files: Vec<PathBuf> = logs
+            .iter()
+            .flat_map(|log| reading.suffixes.iter().map(|suffix| log.with_extension(suffix)))
+            .collect();
+        for some in files.chunks(FILES_AT_ONCE) {
+            read_by_kafka(tools, reading, some)?;
+        }
     }
-    println!("Kafka's DumpLogSegments reads {} segments without an error", files.len());
+    println!("Kafka's DumpLogSegments reads {} segments and their indexes without a complaint", logs.len());
     Ok(())
 }
 
-fn read_by_kafka(tools: &Tools, files: &[PathBuf]) -> Result<()> {
+fn read_by_kafka(tools: &Tools, reading: &Reading, files: &[PathBuf]) -> Result<()> {
+    for file in files {
+        ensure!(file.exists(), "{} is missing", file.display());
+    }
     let list = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(",");
     let mut tool = tools.java()?.tool("org.apache.kafka.tools.DumpLogSegments");
-    let lines = process::run_quietly(tool.args(["--deep-iteration", "--files", &list]), LIMIT)?;
-    let complaint = lines.iter().find(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));
+    tool.args(reading.arguments).args(["--max-message-size", BATCH_BYTES_MAX, "--files", &list]);
+    let lines = process::run_quietly(&mut tool, LIMIT)?;
+    let complaint = lines.iter().find(|line| !reading.expects(line));
     ensure!(complaint.is_none(), "Kafka's DumpLogSegments says: {}", complaint.map_or("", String::as_str));
-    let batches = lines.iter().filter(|line| line.starts_with("baseOffset:")).count();
-    ensure!(batches > 0, "Kafka's DumpLogSegments found no batch in {} files", files.len());
+    let dumped = lines.iter().filter(|line| line.starts_with("Dumping ")).count();
+    ensure!(dumped == files.len(), "Kafka's DumpLogSegments read {dumped} of {} files", files.len());
+    let needed = lines.iter().any(|line| line.starts_with(reading.needed));
+    ensure!(needed, "Kafka's DumpLogSegments found nothing in {} files", files.len());
     Ok(())
 }
 
-/// The logs below a directory. Indexes are left out: Kafka's tool takes the checksum at their end for an entry.
-fn segment_files(directory: &Path) -> Result<Vec<PathBuf>> {
+impl Reading {
+    fn expects(&self, line: &str) -> bool {
+        let about_a_file = [" passed sanity check.", " is empty."].iter().any(|end| line.ends_with(end));
+        // The tool's logging has no back end among its jars, and says so first.
+        let always = ["Dumping ", "SLF4J: "];
+        about_a_file || always.iter().chain(self.lines).any(|start| line.starts_with(start))
+    }
+}
+
+/// The logs with at least one batch below a directory.
+fn logs_below(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = vec![directory.to_path_buf()];
     while let Some(directory) = left.pop() {
         for entry in fs::read_dir(&directory).with_context(|| format!("{}", directory.display()))? {
             let path = entry?.path();
-            let extension = path.extension().and_then(|extension| extension.to_str());
+            let is_log = path.extension().is_some_and(|extension| extension == "log");
             if path.is_dir() {
                 left.push(path);
-            } else if extension == Some("log") && fs::metadata(&path)?.len() > 0 {
+            } else if is_log && fs::metadata(&path)?.len() > 0 {
                 found.push(path);
             }
         }
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tool_says_of_a_bad_file_is_a_complaint() {
+        let [log, print, verify, sanity] = &READINGS;
+        for good in [
+            "Dumping a/0.log",
+            "Log starting offset: 0",
+            "baseOffset: 0 lastOffset: 1",
+            "| offset: 0 CreateTime",
+        ] {
+            assert!(log.expects(good), "{good}");
+        }
+        assert!(print.expects("timestamp: 1 offset: 2") && !verify.expects("timestamp: 1 offset: 2"));
+        assert!(sanity.expects("a/0.index passed sanity check.") && print.expects("a/0.index is empty."));
+        for bad in [
+            "Exception in thread \"main\" java.lang.IllegalArgumentException: Invalid position",
+            "Mismatches in :a/0.index",
+            "  Index offset: 1, log offset: 2",
+            "Found timestamp mismatch in :a/0.timeindex",
+            "isValid: false",
+        ] {
+            assert!(READINGS.iter().all(|reading| !reading.expects(bad)), "{bad}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! Our client against Apache Kafka's own broker: topics, records, positions, settings, with every codec.
+//! Our client against Apache Kafka's own broker: topics, records, positions, settings, with every codec, by the binary;
+//! then the client library's own stories.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -12,10 +13,12 @@ use super::client::{Client, Tools};
 use super::corpus::Corpus;
 use super::java;
 use super::matrix::Codec;
-use crate::process;
+use crate::{process, steps};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(120);
+/// The stories of the client are built first, unless the tests ran before.
+const STORIES_LIMIT: Duration = Duration::from_secs(900);
 
 /// A Kafka broker that is its own controller, ended when the value is dropped.
 struct Peer {
@@ -31,6 +34,7 @@ pub(crate) fn check(folder: &Path, tools: &Tools, corpus: &Corpus) -> Result<()>
     }
     positions(&peer, tools)?;
     admin(&peer, tools)?;
+    stories(&peer)?;
     println!("our client does with Apache Kafka {} what it does with ours", java::VERSION);
     Ok(())
 }
@@ -146,6 +150,17 @@ fn admin(peer: &Peer, tools: &Tools) -> Result<()> {
     ensure!(!listed.contains("peer-admin"), "the topic was not deleted:\n{listed}");
     let missing = peer.highwater(tools, &["topic", "describe", "peer-admin"]);
     ensure!(missing.is_err(), "a deleted topic was described");
+    Ok(())
+}
+
+/// The stories that the library tells against a broker in memory, told against Kafka.
+fn stories(peer: &Peer) -> Result<()> {
+    let mut command = steps::cargo();
+    command.args(["test", "--locked", "--package", "highwater-client", "--test", "broker_stories"]);
+    command.env("HIGHWATER_TEST_BOOTSTRAP", &peer.bootstrap).env_remove("HIGHWATER_TEST_CA");
+    let lines = process::run_quietly(&mut command, STORIES_LIMIT)?;
+    let result = lines.iter().find(|line| line.starts_with("test result: ok. "));
+    println!("the client's stories against Kafka: {}", result.context("no story was told")?);
     Ok(())
 }
 

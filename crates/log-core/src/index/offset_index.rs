@@ -1,15 +1,15 @@
 //! Offset to position in a segment, an entry about every 4 KiB.
 //!
 //! ```text
-//! entry:   relative offset u32 | position u32        relative to the base offset, growing strictly
-//! trailer: 0 u32               | CRC-32C u32         over "offset-index/v1", base offset i64 and all entries
+//! entry: relative offset u32 | position u32        relative to the base offset, growing strictly
 //! ```
 //!
-//! The trailer reads as an empty slot to Kafka's tools, which stop at a relative offset of 0. An entry names the
-//! *last* offset of the batch at its position, as Kafka's do. A file without a good trailer is rebuilt.
+//! An entry names the *last* offset of the batch at its position, as Kafka's do. The file holds nothing but entries;
+//! its checksum is one of the segment's [`IndexChecksums`](super::IndexChecksums). A file that does not fit is rebuilt.
 
 use alloc::vec::Vec;
 
+use super::checksums;
 use crate::bytes::Reader;
 use crate::codec::Crc32c;
 use crate::error::FileError;
@@ -109,35 +109,32 @@ impl OffsetIndex {
 
     /// The file's bytes.
     #[must_use]
-    pub fn encode(&self, crc: Crc32c) -> Vec<u8> {
-        let mut file = Vec::with_capacity((self.entries.len() + 1) * ENTRY_BYTES);
+    pub fn encode(&self) -> Vec<u8> {
+        let mut file = Vec::with_capacity(self.entries.len() * ENTRY_BYTES);
         for (relative, position) in &self.entries {
             file.extend_from_slice(&relative.to_be_bytes());
             file.extend_from_slice(&position.to_be_bytes());
         }
-        let checksum = checksum(self.base_offset, &file, crc);
-        file.extend_from_slice(&[0; 4]);
-        file.extend_from_slice(&checksum.to_be_bytes());
         file
     }
 
-    /// Reads a file's bytes, which belong to the segment with this base offset.
+    /// What the file's bytes hash to.
+    #[must_use]
+    pub fn checksum(&self, crc: Crc32c) -> u32 {
+        checksums::checksum(DOMAIN, self.base_offset, &self.encode(), crc)
+    }
+
+    /// Reads a file's bytes, which belong to the segment with this base offset and hash to `checksum`.
     ///
     /// Errors: whatever is wrong with it; the index then has to be rebuilt.
-    pub fn decode(base_offset: Offset, file: &[u8], crc: Crc32c) -> Result<Self, FileError> {
-        let (entries, trailer) = super::time_index::split_trailer::<ENTRY_BYTES>(file)
-            .ok_or(FileError::Length { have: file.len() })?;
-        let mut trailer = Reader::new(trailer);
-        if trailer.u32() != Some(0) {
-            return Err(FileError::Magic);
-        }
-        let stored = trailer.u32().expect("the trailer has eight bytes");
-        let computed = checksum(base_offset, entries, crc);
-        if stored != computed {
-            return Err(FileError::Checksum { stored, computed });
+    pub fn decode(base_offset: Offset, file: &[u8], checksum: u32, crc: Crc32c) -> Result<Self, FileError> {
+        checksums::check(DOMAIN, base_offset, file, checksum, crc)?;
+        let (entries, rest) = file.as_chunks::<ENTRY_BYTES>();
+        if !rest.is_empty() {
+            return Err(FileError::Length { have: file.len() });
         }
         let mut index = Self::new(base_offset);
-        for (number, entry) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+        for (number, entry) in entries.iter().enumerate() {
             let mut entry = Reader::new(entry);
             let (relative, position) = entry.u32().zip(entry.u32()).expect("an entry has eight bytes");
             let last_offset = base_offset.plus(i64::from(relative));
@@ -152,8 +149,4 @@ impl OffsetIndex {
     fn entry(&self, (relative, position): (u32, u32)) -> OffsetIndexEntry {
         OffsetIndexEntry { last_offset: self.base_offset.plus(i64::from(relative)), position }
     }
-}
-
-fn checksum(base_offset: Offset, entries: &[u8], crc: Crc32c) -> u32 {
-    crc(crc(crc(0, DOMAIN), &base_offset.0.to_be_bytes()), entries)
 }

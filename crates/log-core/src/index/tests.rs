@@ -9,7 +9,7 @@ use crate::batch::BatchHeader;
 use crate::error::FileError;
 use crate::limits::INDEX_INTERVAL_BYTES;
 use crate::offset::Offset;
-use crate::testing::{CRC, annotated, every_cut_and_flip_is_refused, stored_batch};
+use crate::testing::{CONTAINER_FIELDS, CRC, annotated, every_cut_and_flip_is_refused, stored_batch};
 use crate::time::Timestamp;
 
 const BASE: Offset = Offset(1000);
@@ -67,40 +67,49 @@ fn entries_come_about_every_interval() {
     assert_eq!(indexes.times.last(), Some(sealed));
 }
 
+/// The three files of a segment's indexes.
+fn files(indexes: &SegmentIndexes) -> (Vec<u8>, Vec<u8>, IndexChecksums) {
+    let checksums = IndexChecksums::of(&indexes.offsets, &indexes.times, CRC);
+    (indexes.offsets.encode(), indexes.times.encode(), checksums)
+}
+
 #[test]
 fn the_bytes_of_index_files_are_frozen() {
-    let indexes = sample();
-    let fields = [(4, "relative offset"), (4, "position"), (4, "trailer"), (4, "crc-32c")];
-    insta::assert_snapshot!("offset_index", annotated(&indexes.offsets.encode(CRC), &fields));
+    let (offsets, times, checksums) = files(&sample());
+    insta::assert_snapshot!("offset_index", annotated(&offsets, &[(4, "relative offset"), (4, "position")]));
     let entry = [(8, "timestamp"), (4, "relative offset")];
-    let fields = [&entry[..], &entry, &[(4, "trailer"), (4, "crc-32c"), (4, "trailer")]].concat();
-    insta::assert_snapshot!("time_index", annotated(&indexes.times.encode(CRC), &fields));
+    insta::assert_snapshot!("time_index", annotated(&times, &[entry, entry].concat()));
+    let own = [(8, "base offset"), (4, "crc-32c of .index"), (4, "crc-32c of .timeindex")];
+    let fields = [&CONTAINER_FIELDS[..], &own].concat();
+    insta::assert_snapshot!("index_checksums", annotated(&checksums.encode(BASE, CRC), &fields));
 }
 
 #[test]
 fn every_cut_and_flip_of_an_index_file_is_refused() {
-    let indexes = sample();
-    let file = indexes.offsets.encode(CRC);
-    every_cut_and_flip_is_refused(&file, |file| OffsetIndex::decode(BASE, file, CRC));
-    let file = indexes.times.encode(CRC);
-    every_cut_and_flip_is_refused(&file, |file| TimeIndex::decode(BASE, file, CRC));
+    let (offsets, times, checksums) = files(&sample());
+    every_cut_and_flip_is_refused(&offsets, |file| OffsetIndex::decode(BASE, file, checksums.offsets, CRC));
+    every_cut_and_flip_is_refused(&times, |file| TimeIndex::decode(BASE, file, checksums.times, CRC));
+    let file = checksums.encode(BASE, CRC);
+    every_cut_and_flip_is_refused(&file, |file| IndexChecksums::decode(BASE, file, CRC));
 }
 
 #[test]
 fn an_index_of_another_segment_is_refused() {
-    let file = sample().offsets.encode(CRC);
-    let other = OffsetIndex::decode(Offset(999), &file, CRC);
+    let (offsets, _, checksums) = files(&sample());
+    let other = OffsetIndex::decode(Offset(999), &offsets, checksums.offsets, CRC);
     assert!(matches!(other, Err(FileError::Checksum { .. })));
+    let other = IndexChecksums::decode(Offset(999), &checksums.encode(BASE, CRC), CRC);
+    assert_eq!(other, Err(FileError::Entry { entry: 0 }));
 }
 
 #[test]
-fn the_trailers_read_as_empty_slots() {
+fn an_index_file_holds_nothing_but_entries() {
     let indexes = sample();
-    let file = indexes.offsets.encode(CRC);
-    assert_eq!(file[file.len() - 8..file.len() - 4], [0; 4]);
-    let file = indexes.times.encode(CRC);
-    assert_eq!(file[file.len() - 4..], [0; 4]);
-    assert!(file[file.len() - 12] == 0x7f);
+    let (offsets, times, _) = files(&indexes);
+    assert_eq!(offsets.len(), 8 * indexes.offsets.len());
+    assert_eq!(times.len(), 12 * indexes.times.len());
+    let (offsets, times, _) = files(&SegmentIndexes::new(BASE));
+    assert!(offsets.is_empty() && times.is_empty());
 }
 
 proptest! {
@@ -147,15 +156,18 @@ proptest! {
     #[test]
     fn files_are_read_back(batches in batches()) {
         let indexes = indexed(&batches);
-        let offsets = OffsetIndex::decode(BASE, &indexes.offsets.encode(CRC), CRC);
-        prop_assert_eq!(offsets.as_ref(), Ok(&indexes.offsets));
-        let times = TimeIndex::decode(BASE, &indexes.times.encode(CRC), CRC);
-        prop_assert_eq!(times.as_ref(), Ok(&indexes.times));
+        let (offsets, times, checksums) = files(&indexes);
+        let decoded = OffsetIndex::decode(BASE, &offsets, checksums.offsets, CRC);
+        prop_assert_eq!(decoded.as_ref(), Ok(&indexes.offsets));
+        let decoded = TimeIndex::decode(BASE, &times, checksums.times, CRC);
+        prop_assert_eq!(decoded.as_ref(), Ok(&indexes.times));
+        prop_assert_eq!(IndexChecksums::decode(BASE, &checksums.encode(BASE, CRC), CRC), Ok(checksums));
     }
 
     #[test]
-    fn arbitrary_bytes_are_refused(file: Vec<u8>) {
-        prop_assert!(OffsetIndex::decode(BASE, &file, CRC).is_err());
-        prop_assert!(TimeIndex::decode(BASE, &file, CRC).is_err());
+    fn arbitrary_bytes_are_refused(file in proptest::collection::vec(0..=255_u8, 1..200), checksum: u32) {
+        prop_assert!(OffsetIndex::decode(BASE, &file, checksum, CRC).is_err());
+        prop_assert!(TimeIndex::decode(BASE, &file, checksum, CRC).is_err());
+        prop_assert!(IndexChecksums::decode(BASE, &file, CRC).is_err());
     }
 }

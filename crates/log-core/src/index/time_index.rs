@@ -1,16 +1,16 @@
 //! Timestamp to offset in a segment, an entry about every 4 KiB.
 //!
 //! ```text
-//! entry:   timestamp i64                        | relative offset u32    both growing strictly
-//! trailer: 0x7fff_ffff u32, CRC-32C u32         | 0 u32                  over "time-index/v1", base offset i64, entries
+//! entry: timestamp i64 | relative offset u32    both growing strictly
 //! ```
 //!
 //! An entry says: the greatest timestamp up to and in the batch that ends with this offset, which is the first batch
-//! to reach it. The trailer reads as an empty slot to Kafka's tools (relative offset 0, a timestamp above all others).
-//! A file without a good trailer is rebuilt.
+//! to reach it. The file holds nothing but entries; its checksum is one of the segment's
+//! [`IndexChecksums`](super::IndexChecksums). A file that does not fit is rebuilt.
 
 use alloc::vec::Vec;
 
+use super::checksums;
 use crate::bytes::Reader;
 use crate::codec::Crc32c;
 use crate::error::FileError;
@@ -19,7 +19,6 @@ use crate::time::Timestamp;
 
 const ENTRY_BYTES: usize = 12;
 const DOMAIN: &[u8] = b"time-index/v1";
-const TRAILER: u32 = 0x7fff_ffff;
 
 /// One entry: no record up to `last_offset` is later than `timestamp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,36 +94,32 @@ impl TimeIndex {
 
     /// The file's bytes.
     #[must_use]
-    pub fn encode(&self, crc: Crc32c) -> Vec<u8> {
-        let mut file = Vec::with_capacity((self.entries.len() + 1) * ENTRY_BYTES);
+    pub fn encode(&self) -> Vec<u8> {
+        let mut file = Vec::with_capacity(self.entries.len() * ENTRY_BYTES);
         for (timestamp, relative) in &self.entries {
             file.extend_from_slice(&timestamp.to_be_bytes());
             file.extend_from_slice(&relative.to_be_bytes());
         }
-        let checksum = checksum(self.base_offset, &file, crc);
-        file.extend_from_slice(&TRAILER.to_be_bytes());
-        file.extend_from_slice(&checksum.to_be_bytes());
-        file.extend_from_slice(&[0; 4]);
         file
     }
 
-    /// Reads a file's bytes, which belong to the segment with this base offset.
+    /// What the file's bytes hash to.
+    #[must_use]
+    pub fn checksum(&self, crc: Crc32c) -> u32 {
+        checksums::checksum(DOMAIN, self.base_offset, &self.encode(), crc)
+    }
+
+    /// Reads a file's bytes, which belong to the segment with this base offset and hash to `checksum`.
     ///
     /// Errors: whatever is wrong with it; the index then has to be rebuilt.
-    pub fn decode(base_offset: Offset, file: &[u8], crc: Crc32c) -> Result<Self, FileError> {
-        let (entries, trailer) =
-            split_trailer::<ENTRY_BYTES>(file).ok_or(FileError::Length { have: file.len() })?;
-        let mut trailer = Reader::new(trailer);
-        let (mark, stored) = trailer.u32().zip(trailer.u32()).expect("the trailer has twelve bytes");
-        if mark != TRAILER || trailer.u32() != Some(0) {
-            return Err(FileError::Magic);
-        }
-        let computed = checksum(base_offset, entries, crc);
-        if stored != computed {
-            return Err(FileError::Checksum { stored, computed });
+    pub fn decode(base_offset: Offset, file: &[u8], checksum: u32, crc: Crc32c) -> Result<Self, FileError> {
+        checksums::check(DOMAIN, base_offset, file, checksum, crc)?;
+        let (entries, rest) = file.as_chunks::<ENTRY_BYTES>();
+        if !rest.is_empty() {
+            return Err(FileError::Length { have: file.len() });
         }
         let mut index = Self::new(base_offset);
-        for (number, entry) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+        for (number, entry) in entries.iter().enumerate() {
             let mut entry = Reader::new(entry);
             let (timestamp, relative) = entry.i64().zip(entry.u32()).expect("an entry has twelve bytes");
             let last_offset = base_offset.plus(i64::from(relative));
@@ -140,14 +135,4 @@ impl TimeIndex {
         let last_offset = self.base_offset.plus(i64::from(relative));
         TimeIndexEntry { timestamp: Timestamp(timestamp), last_offset }
     }
-}
-
-/// Splits a file of `N`-byte slots into all but the last and the last.
-pub(super) fn split_trailer<const N: usize>(file: &[u8]) -> Option<(&[u8], &[u8])> {
-    let entries = file.len().checked_sub(N).filter(|entries| entries % N == 0)?;
-    file.split_at_checked(entries)
-}
-
-fn checksum(base_offset: Offset, entries: &[u8], crc: Crc32c) -> u32 {
-    crc(crc(crc(0, DOMAIN), &base_offset.0.to_be_bytes()), entries)
 }

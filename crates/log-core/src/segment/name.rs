@@ -17,6 +17,8 @@ pub enum SegmentKind {
     OffsetIndex,
     /// The sparse time index.
     TimeIndex,
+    /// The checksums of both indexes.
+    IndexChecksums,
     /// The BLAKE3 chain.
     Chain,
     /// Producer state as it was before the segment's first batch.
@@ -25,7 +27,11 @@ pub enum SegmentKind {
 
 impl SegmentKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Log, Self::OffsetIndex, Self::TimeIndex, Self::Chain, Self::Snapshot];
+    pub const ALL: [Self; 6] =
+        [Self::Log, Self::OffsetIndex, Self::TimeIndex, Self::IndexChecksums, Self::Chain, Self::Snapshot];
+
+    /// Both indexes and their checksums: what is written and removed together, and may be rebuilt.
+    pub const INDEXES: [Self; 3] = [Self::OffsetIndex, Self::TimeIndex, Self::IndexChecksums];
 
     /// The suffix, dot included.
     #[must_use]
@@ -34,6 +40,7 @@ impl SegmentKind {
             Self::Log => ".log",
             Self::OffsetIndex => ".index",
             Self::TimeIndex => ".timeindex",
+            Self::IndexChecksums => ".checksums",
             Self::Chain => ".chain",
             Self::Snapshot => ".snapshot",
         }
@@ -121,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_is_read_back(base in 0..=i64::MAX, kind in 0..5_usize) {
+        fn a_name_is_read_back(base in 0..=i64::MAX, kind in 0..SegmentKind::ALL.len()) {
             let file = SegmentFile::new(Offset(base), SegmentKind::ALL[kind]);
             prop_assert_eq!(file.name().parse(), Ok(file));
         }

@@ -141,8 +141,7 @@ impl<D: Disk> PartitionLog<D> {
         if let Some(active) = self.segments.back_mut().filter(|active| active.base == point.segment) {
             active.cut(point.offset, point.position);
             // An index file from before the cut would name places of batches that are no longer there.
-            let kinds = [SegmentKind::OffsetIndex, SegmentKind::TimeIndex];
-            removed.extend(kinds.map(|kind| path_of(&self.dir, active.base, kind)));
+            removed.extend(SegmentKind::INDEXES.map(|kind| path_of(&self.dir, active.base, kind)));
         }
         removed
     }

@@ -1,11 +1,9 @@
 //! The sparse indexes of segments: loaded when first needed, rebuilt where they are missing or damaged.
 
 use log_core::index::SegmentIndexes;
-use log_core::segment::SegmentKind;
 use log_core::{Offset, Timestamp};
 
 use super::PartitionLog;
-use super::segment::read_small;
 use super::types::Fault;
 use super::walk::{HOP_BYTES, Reach, Step, Walk};
 use crate::disk::Disk;
@@ -122,8 +120,7 @@ impl<D: Disk> PartitionLog<D> {
 
     fn last_time_entry(&mut self, disk: &mut D, index: usize) -> Option<Timestamp> {
         let segment = self.segments.get_mut(index).filter(|segment| segment.sealed)?;
-        let file = read_small(disk, &segment.path(&self.dir, SegmentKind::TimeIndex)).ok()?;
-        let times = log_core::index::TimeIndex::decode(segment.base, &file, self.options.crc).ok()?;
+        let times = segment.read_time_index(disk, &self.dir, self.options.crc)?;
         let max = times.last().map_or(Timestamp::NONE, |last| last.timestamp);
         segment.max_timestamp = Some(max);
         Some(max)

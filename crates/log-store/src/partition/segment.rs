@@ -1,7 +1,7 @@
 //! One segment of a log in memory: its extent, its file once opened, its indexes once needed.
 
 use log_core::batch::BatchHeader;
-use log_core::index::{OffsetIndex, SegmentIndexes, TimeIndex};
+use log_core::index::{IndexChecksums, OffsetIndex, SegmentIndexes, TimeIndex};
 use log_core::segment::{ActiveSegment, SegmentFile, SegmentKind};
 use log_core::{Crc32c, Offset, Timestamp};
 
@@ -133,35 +133,57 @@ impl<F: Clone> Segment<F> {
         self.indexes = None;
     }
 
-    /// Reads the index files: how many bytes that took, and the indexes unless one of them is missing or damaged.
+    /// Reads the index files: how many bytes that took, and the indexes unless one of them, or their checksums, is
+    /// missing or damaged.
     pub(super) fn read_indexes<D: Disk<File = F>>(
         &self,
         disk: &mut D,
         dir: &str,
         crc: Crc32c,
     ) -> (u64, Option<SegmentIndexes>) {
-        let mut read = |kind| read_small(disk, &self.path(dir, kind)).unwrap_or_default();
-        let (offsets, times) = (read(SegmentKind::OffsetIndex), read(SegmentKind::TimeIndex));
-        let bytes = (offsets.len() + times.len()) as u64;
-        let offsets = OffsetIndex::decode(self.base, &offsets, crc);
-        let times = TimeIndex::decode(self.base, &times, crc);
-        let both = offsets.ok().zip(times.ok());
-        (bytes, both.map(|(offsets, times)| SegmentIndexes::resume(offsets, times, self.base)))
+        let [offsets, times, checksums] =
+            SegmentKind::INDEXES.map(|kind| read_small(disk, &self.path(dir, kind)).unwrap_or_default());
+        let bytes = (offsets.len() + times.len() + checksums.len()) as u64;
+        let indexes = IndexChecksums::decode(self.base, &checksums, crc).and_then(|checksums| {
+            let offsets = OffsetIndex::decode(self.base, &offsets, checksums.offsets, crc)?;
+            let times = TimeIndex::decode(self.base, &times, checksums.times, crc)?;
+            Ok(SegmentIndexes::resume(offsets, times, self.base))
+        });
+        (bytes, indexes.ok())
     }
 
-    /// Writes both index files, if the indexes are in memory, and gives them.
+    /// Reads the file of the time index; `None` if it or its checksum is missing or damaged.
+    pub(super) fn read_time_index<D: Disk<File = F>>(
+        &self,
+        disk: &mut D,
+        dir: &str,
+        crc: Crc32c,
+    ) -> Option<TimeIndex> {
+        let checksums = read_small(disk, &self.path(dir, SegmentKind::IndexChecksums)).ok()?;
+        let checksums = IndexChecksums::decode(self.base, &checksums, crc).ok()?;
+        let times = read_small(disk, &self.path(dir, SegmentKind::TimeIndex)).ok()?;
+        TimeIndex::decode(self.base, &times, checksums.times, crc).ok()
+    }
+
+    /// Writes both index files and their checksums, if the indexes are in memory, and gives the files.
     pub(super) fn write_indexes<D: Disk<File = F>>(
         &mut self,
         disk: &mut D,
         dir: &str,
         crc: Crc32c,
     ) -> Result<Vec<F>, DiskError> {
-        let Some(indexes) = &self.indexes else { return Ok(Vec::new()) };
-        let offsets = indexes.offsets.encode(crc);
-        let times = indexes.times.encode(crc);
-        let offsets = write_if_room(disk, &self.path(dir, SegmentKind::OffsetIndex), &offsets)?;
-        let times = write_if_room(disk, &self.path(dir, SegmentKind::TimeIndex), &times)?;
-        Ok(offsets.into_iter().chain(times).collect())
+        let Some(SegmentIndexes { offsets, times, .. }) = &self.indexes else { return Ok(Vec::new()) };
+        let checksums = IndexChecksums::of(offsets, times, crc);
+        let contents = [
+            (SegmentKind::OffsetIndex, offsets.encode()),
+            (SegmentKind::TimeIndex, times.encode()),
+            (SegmentKind::IndexChecksums, checksums.encode(self.base, crc)),
+        ];
+        let mut files = Vec::new();
+        for (kind, bytes) in contents {
+            files.extend(write_if_room(disk, &self.path(dir, kind), &bytes)?);
+        }
+        Ok(files)
     }
 
     /// The last index entries of a segment that grows no more.

@@ -8,7 +8,7 @@ use clap::Args;
 use log_core::batch::{BatchHeader, Records, decompress, records_of};
 use log_core::chain::{Chain, Link};
 use log_core::directory::{BOUND_FILE, LEADER_EPOCH_FILE};
-use log_core::index::{OffsetIndex, TimeIndex};
+use log_core::index::{IndexChecksums, OffsetIndex, TimeIndex};
 use log_core::limits::RECORDS_BYTES_MAX_DEFAULT;
 use log_core::segment::SegmentKind;
 use log_core::{EpochCache, LeaderEpoch, Offset};
@@ -151,8 +151,7 @@ impl<'a> Check<'a> {
     fn segment(&mut self, segment: &Segment, is_last: bool) -> io::Result<Option<Offset>> {
         self.verified.segments += 1;
         let chain = self.chain_of(segment)?;
-        let offsets = self.index(segment, SegmentKind::OffsetIndex, OffsetIndex::decode)?;
-        let _times = self.index(segment, SegmentKind::TimeIndex, TimeIndex::decode)?;
+        let offsets = self.indexes(segment)?;
         let mut links = chain.as_ref().map(|chain| chain.entries.iter().peekable());
         let mut walk = Walk::new(segment, self.epoch)?;
         loop {
@@ -252,16 +251,31 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// An index that cannot be read is built again when the broker starts: worth a note, not a fault.
-    fn index<T>(
+    /// Reads both indexes and gives that of offsets.
+    fn indexes(&mut self, segment: &Segment) -> io::Result<Option<OffsetIndex>> {
+        let crc = crc32c;
+        let checksums = self.derived(segment, SegmentKind::IndexChecksums, |base, file| {
+            IndexChecksums::decode(base, file, crc)
+        })?;
+        let Some(IndexChecksums { offsets, times }) = checksums else { return Ok(None) };
+        let _times = self.derived(segment, SegmentKind::TimeIndex, |base, file| {
+            TimeIndex::decode(base, file, times, crc)
+        })?;
+        self.derived(segment, SegmentKind::OffsetIndex, |base, file| {
+            OffsetIndex::decode(base, file, offsets, crc)
+        })
+    }
+
+    /// An index that cannot be read is built again when it is needed: worth a note, not a fault.
+    fn derived<T>(
         &mut self,
         segment: &Segment,
         kind: SegmentKind,
-        decode: impl Fn(Offset, &[u8], log_core::Crc32c) -> Result<T, log_core::FileError>,
+        decode: impl Fn(Offset, &[u8]) -> Result<T, log_core::FileError>,
     ) -> io::Result<Option<T>> {
         let path = segment.beside(kind);
         let Some(file) = read_if_there(&path)? else { return Ok(None) };
-        match decode(segment.base_offset, &file, crc32c) {
+        match decode(segment.base_offset, &file) {
             Ok(index) => Ok(Some(index)),
             Err(error) => {
                 let what = format!("the index will be built again: {error}");

@@ -361,7 +361,7 @@ fn a_medium_that_does_not_read_is_damage() {
 
 #[test]
 fn s10_a_wrong_index_is_rebuilt_and_not_believed() {
-    use log_core::index::{OffsetIndex, OffsetIndexEntry, TimeIndex};
+    use log_core::index::{IndexChecksums, OffsetIndex, OffsetIndexEntry, TimeIndex};
     let mut bench = Bench::create(MemoryDisk::new(), without_tail());
     bench.append_many(50, 10, 1000);
     bench.commit();
@@ -369,13 +369,14 @@ fn s10_a_wrong_index_is_rebuilt_and_not_believed() {
     let mut disk = bench.close();
     let mut wrong = OffsetIndex::new(Offset(0));
     wrong.push(OffsetIndexEntry { last_offset: Offset(100), position: 77_777 });
-    let path = FIRST.replace(".log", ".index");
-    let file = disk.open(&path, OpenMode::Write).unwrap();
-    disk.truncate(&file, 0).unwrap();
-    disk.write_at(&file, 0, &[&wrong.encode(CRC)]).unwrap();
-    let times = disk.open(&FIRST.replace(".log", ".timeindex"), OpenMode::Write).unwrap();
-    disk.truncate(&times, 0).unwrap();
-    disk.write_at(&times, 0, &[&TimeIndex::new(Offset(0)).encode(CRC)]).unwrap();
+    let times = TimeIndex::new(Offset(0));
+    let checksums = IndexChecksums::of(&wrong, &times, CRC).encode(Offset(0), CRC);
+    let files = [(".index", wrong.encode()), (".timeindex", times.encode()), (".checksums", checksums)];
+    for (suffix, bytes) in files {
+        let file = disk.open(&FIRST.replace(".log", suffix), OpenMode::Write).unwrap();
+        disk.truncate(&file, 0).unwrap();
+        disk.write_at(&file, 0, &[&bytes]).unwrap();
+    }
     for cold in [true, false] {
         let mut bench = Bench::open(disk, without_tail(), true);
         if cold {
@@ -395,8 +396,12 @@ fn hostile_bytes_in_any_file_give_a_verdict_and_never_a_panic() {
     use proptest::test_runner::{Config, TestRunner};
     let names =
         ["bound", "leader-epoch-checkpoint", "00000000000000000000.log", "00000000000000000000.index"];
-    let more =
-        ["00000000000000000000.timeindex", "00000000000000000100.snapshot", "00000000000000000000.chain"];
+    let more = [
+        "00000000000000000000.timeindex",
+        "00000000000000000000.checksums",
+        "00000000000000000100.snapshot",
+        "00000000000000000000.chain",
+    ];
     let strategy =
         (0..names.len() + more.len(), 0..100_000_u64, proptest::collection::vec(0..=255_u8, 0..200));
     let mut runner = TestRunner::new(Config::with_cases(300));
