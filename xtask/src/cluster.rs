@@ -1,5 +1,5 @@
 //! `cargo xtask cluster`: a cluster of real processes on this machine, by one command. Builds, starts, waits until
-//! everything can be led, shows where it is, and stops all of it again; or runs a command against it.
+//! everything can be led, shows where it is, and stops all of it again; or runs a command against it, or measures it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,9 +13,11 @@ use crate::workspace;
 
 pub(crate) mod build;
 pub(crate) mod layout;
+mod measure;
 pub(crate) mod node;
 mod ports;
 mod ready;
+pub(crate) mod restart;
 mod screen;
 mod task;
 
@@ -40,6 +42,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CMD")]
     run: Option<String>,
 
+    /// Measure instead, in a directory of its own: how soon the cluster is ready, what it costs when idle
+    #[arg(long, conflicts_with_all = ["run", "fresh"])]
+    measure: bool,
+
     /// Start this binary instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -61,8 +67,13 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let binary = options.binary.clone().map_or_else(build::release, Ok)?;
-    let data_dir = options.data_dir.clone().unwrap_or_else(|| workspace::target_dir().join("cluster"));
-    let mut cluster = Cluster::prepare(&binary, &data_dir, options.nodes, options.fresh)?;
+    let folder = if options.measure { "cluster-measured" } else { "cluster" };
+    let data_dir = options.data_dir.clone().unwrap_or_else(|| workspace::target_dir().join(folder));
+    let mut cluster = Cluster::prepare(&binary, &data_dir, options.nodes, options.fresh || options.measure)?;
+    if options.measure {
+        measure::run(&mut cluster)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     cluster.live(options.run.as_deref())
 }
 
@@ -155,6 +166,9 @@ impl Cluster {
                     );
                     alive -= 1;
                     ensure!(alive > 0 || task.is_some(), "every broker has ended");
+                    if task.is_none() {
+                        eprintln!("{}", screen::start_again(&self.layout, node));
+                    }
                 }
             }
         }
@@ -185,6 +199,16 @@ impl Cluster {
             running.await_end(deadline);
         }
         ours.iter().for_each(|pid| node::await_gone(*pid, deadline));
+        self.forget_ends();
+    }
+
+    /// The ends that were asked for are no news to whoever starts the cluster again.
+    fn forget_ends(&self) {
+        let left: Vec<Event> = self.events.try_iter().collect();
+        for event in left.into_iter().filter(|event| !matches!(event, Event::Ended { .. })) {
+            // This value holds the receiver.
+            let _ = self.sender.send(event);
+        }
     }
 }
 

@@ -32,6 +32,9 @@ struct Arguments {
 enum Command {
     /// Start a cluster on this machine; Ctrl-C stops it
     Cluster(cluster::Options),
+    /// What the check of `cluster --run` has it run
+    #[command(hide = true)]
+    ClusterRestartTask,
     /// Run every test, installing what is needed
     Test(test::Options),
     /// Run what CI runs; never writes to the tree
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Cluster(options) => return cluster::run(&options),
+        Command::ClusterRestartTask => return cluster::restart::task(),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
         Command::Compat(options) => compat::run(&options)?,

@@ -31,6 +31,11 @@ impl Step {
         Self { name, work: Work::Outside { command, limit: Duration::from_secs(minutes * 60) } }
     }
 
+    /// What the step is called.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The same step with an environment variable.
     pub(crate) fn with(mut self, key: &str, value: &str) -> Self {
         if let Work::Outside { command, .. } = &mut self.work {

@@ -1,16 +1,22 @@
 //! `cargo xtask test`: every test there is, from the unit tests to clusters with foreign clients.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{compat, tools, workspace};
+use crate::{cluster, compat, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Leave out what starts clusters and foreign clients
     #[arg(long)]
     quick: bool,
+
+    /// Only the steps with this in their name; those that start clusters use the binary of the last debug build
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
 }
 
 /// The cores that a browser can run too, and what runs there.
@@ -34,6 +40,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if !options.quick {
         all.extend(cluster_steps());
     }
+    if let Some(text) = &options.only {
+        all.retain(|step| step.name().contains(text.as_str()));
+    }
     steps::run(all)
 }
 
@@ -52,9 +61,14 @@ pub(crate) fn steps() -> Vec<Step> {
 /// The tests that start clusters and foreign clients.
 pub(crate) fn cluster_steps() -> Vec<Step> {
     // The tests have built the binary; as a user has it, it would take minutes more.
-    vec![Step::inside("compatibility, small", || {
-        compat::small(&workspace::target_dir().join("debug/highwater"))
-    })]
+    vec![
+        Step::inside("cluster --run", || cluster::restart::check(&debug_binary())),
+        Step::inside("compatibility, small", || compat::small(&debug_binary())),
+    ]
+}
+
+fn debug_binary() -> PathBuf {
+    workspace::target_dir().join("debug/highwater")
 }
 
 fn wasm_arguments() -> Vec<&'static str> {

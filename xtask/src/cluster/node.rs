@@ -133,7 +133,7 @@ impl Running {
         let left = deadline.saturating_duration_since(Instant::now());
         if matches!(self.ended.recv_timeout(left), Err(std::sync::mpsc::RecvTimeoutError::Timeout)) {
             eprintln!("node {} did not stop within {} s and was killed", self.node, STOP_LIMIT.as_secs());
-            signal(self.pid, Signal::KILL);
+            kill(self.pid);
             let _ = self.ended.recv();
         }
     }
@@ -153,6 +153,24 @@ pub(crate) fn terminate(pid: u32) {
     signal(pid, Signal::TERM);
 }
 
+/// Ends a process at once.
+pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Whether there is such a process.
+pub(crate) fn is_running(pid: u32) -> bool {
+    raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
+}
+
+/// The processes that have `text` in their command line, this one and its own left out.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let others = processes().filter(|pid| *pid != std::process::id());
+    others
+        .filter(|pid| command_line(*pid).is_some_and(|line| line.iter().any(|word| word.contains(text))))
+        .collect()
+}
+
 fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = raw(pid) {
         // It may have ended by itself meanwhile.
@@ -166,10 +184,9 @@ fn raw(pid: u32) -> Option<Pid> {
 
 /// Waits until a process that is not our child is gone, and forces it at the deadline.
 pub(crate) fn await_gone(pid: u32, deadline: Instant) {
-    let Some(raw) = raw(pid) else { return };
-    while test_kill_process(raw).is_ok() {
+    while is_running(pid) {
         if Instant::now() > deadline {
-            signal(pid, Signal::KILL);
+            kill(pid);
             return;
         }
         thread::sleep(Duration::from_millis(20));
@@ -180,10 +197,13 @@ pub(crate) fn await_gone(pid: u32, deadline: Instant) {
 /// line, so nothing else can have the same.
 pub(crate) fn started_again(layout: &Layout) -> Vec<u32> {
     let commands: Vec<Vec<String>> = layout.nodes.iter().map(|node| node.command(&layout.binary)).collect();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| command_line(*pid).is_some_and(|line| commands.iter().any(|known| is_of(&line, known))))
-        .collect()
+    let is_ours = |line: Vec<String>| commands.iter().any(|known| is_of(&line, known));
+    processes().filter(|pid| command_line(*pid).is_some_and(is_ours)).collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Whether a command line ends with the arguments of `command`; before them stands the program, and perhaps what runs it.

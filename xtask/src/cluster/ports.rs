@@ -45,7 +45,7 @@ pub(crate) fn choose(nodes: u16) -> Result<Vec<Ports>> {
 }
 
 /// Ports that are free now. All are held until the last is found, so that none is found twice.
-fn free(nodes: u16) -> Result<Vec<Ports>> {
+pub(crate) fn free(nodes: u16) -> Result<Vec<Ports>> {
     let mut held = Vec::new();
     let mut chosen = Vec::new();
     for _ in 0..nodes {

@@ -56,6 +56,12 @@ fn table(layout: &Layout) -> String {
     std::iter::once(&headings).chain(&rows).map(|row| line(row) + "\n").collect()
 }
 
+/// How a person brings a broker back that has ended.
+pub(crate) fn start_again(layout: &Layout, node: u16) -> String {
+    let command = layout.nodes.iter().find(|known| known.id == node).map(|node| node.command(&layout.binary));
+    format!("   again {} &", command.unwrap_or_default().join(" "))
+}
+
 /// A path as short as it can be from here.
 fn shortened(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
