@@ -156,7 +156,8 @@ fn admin(peer: &Peer, tools: &Tools) -> Result<()> {
 /// The stories that the library tells against a broker in memory, told against Kafka.
 fn stories(peer: &Peer) -> Result<()> {
     let mut command = steps::cargo();
-    command.args(["test", "--locked", "--package", "highwater-client", "--test", "broker_stories"]);
+    // Of the whole workspace, as the tests were built before: for one package alone the dependencies are built anew.
+    command.args(["test", "--locked", "--workspace", "--test", "broker_stories"]);
     command.env("HIGHWATER_TEST_BOOTSTRAP", &peer.bootstrap).env_remove("HIGHWATER_TEST_CA");
     let lines = process::run_quietly(&mut command, STORIES_LIMIT)?;
     let result = lines.iter().find(|line| line.starts_with("test result: ok. "));
