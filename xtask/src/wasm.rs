@@ -50,7 +50,8 @@ pub(crate) fn tree() -> Result<PathBuf> {
     for name in [GLUE_FILE, WASM_FILE] {
         contents.insert(Path::new("client").join(name), bindings.join(name));
     }
-    let tree = workspace::target_dir().join("web");
+    // Not `web`: there cargo keeps what it builds for this machine by the profile of that name.
+    let tree = workspace::target_dir().join("served");
     place::mirror(&contents, &tree)?;
     Ok(tree)
 }
