@@ -17,6 +17,9 @@ impl Backoff {
     /// For requests: 20 ms, 40 ms, ... 1 s.
     pub(crate) const REQUEST: Self =
         Self { first: Duration::from_millis(20), greatest: Duration::from_secs(1) };
+    /// For questions about who leads, while the answer may change any moment: 20 ms, 40 ms, ... 250 ms.
+    pub(crate) const LEADERS: Self =
+        Self { first: Duration::from_millis(20), greatest: Duration::from_millis(250) };
     /// For connections: 50 ms, 100 ms, ... 2 s.
     pub(crate) const CONNECT: Self =
         Self { first: Duration::from_millis(50), greatest: Duration::from_secs(2) };

@@ -12,6 +12,7 @@ use kafka_wire::{ApiKey, DecodeError, ErrorCode, Uuid, decode_response};
 use log_core::{MonoTime, Now};
 
 use crate::address::{Address, Transport};
+use crate::backoff::Backoff;
 use crate::core::Core;
 use crate::error::{ClientError, Place};
 use crate::network::Lost;
@@ -20,6 +21,10 @@ use crate::purpose::Purpose;
 /// How long the answer may take: everything else waits for it, and another broker can give it as well. A broker that has
 /// vanished without a word is found out by that.
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
+
+/// So many questions without the answer that is wanted are asked in short order, within about nine seconds: a fail-over takes less. Who
+/// waits for longer asks more seldom, since thousands of others may wait as well.
+const HASTY_QUESTIONS: u32 = 40;
 
 /// What is known, and what somebody wants to know.
 #[derive(Debug, Default)]
@@ -128,6 +133,13 @@ impl Cluster {
         named.find(|(_, topic)| topic.id == id).map(|(name, _)| Arc::clone(name))
     }
 
+    /// Whether one of these brokers leads a partition that somebody uses.
+    fn is_led_by_any(&self, brokers: &BTreeSet<i32>) -> bool {
+        let topics = self.interest.keys().filter_map(|name| self.topics.get(name));
+        let mut leaders = topics.flat_map(|topic| topic.partitions.values()).filter_map(|found| found.broker);
+        !brokers.is_empty() && leaders.any(|leader| brokers.contains(&leader))
+    }
+
     fn is_due(&self, now: Now, age_max: Duration) -> bool {
         let old = self.updated.is_none_or(|updated| now.mono.since(updated) >= age_max);
         (self.wanted || (old && !self.interest.is_empty())) && !self.in_flight && self.not_before <= now.mono
@@ -224,7 +236,13 @@ impl Core {
         self.cluster.wanted = true;
         self.cluster.failures += 1;
         let failures = self.cluster.failures;
-        self.cluster.not_before = self.retry_at(now, failures);
+        self.cluster.not_before = self.ask_again_at(now, failures);
+    }
+
+    /// When metadata may be asked for again after so many answers in a row that did not help.
+    fn ask_again_at(&mut self, now: Now, failures: u32) -> MonoTime {
+        let backoff = if failures <= HASTY_QUESTIONS { Backoff::LEADERS } else { Backoff::REQUEST };
+        now.mono.after(backoff.delay(failures, &mut self.random))
     }
 
     /// Takes an answer in. Gives the requests that were lost because brokers have moved.
@@ -255,6 +273,8 @@ impl Core {
         for topic in &answer.topics {
             settled &= self.cluster.update_topic(now, self.options.unknown_topic_wait, topic);
         }
+        // A leader that cannot be reached is about to be another one: the news is waited for, not just the leader.
+        settled &= !self.cluster.is_led_by_any(&self.network.brokers_in_trouble(now));
         self.cluster.version += 1;
         self.cluster.updated = Some(now.mono);
         self.metrics.metadata_updates += 1;
@@ -262,7 +282,7 @@ impl Core {
         self.cluster.wanted |= !settled;
         // Even good news is not asked for more often than this.
         let failures = self.cluster.failures.max(1);
-        self.cluster.not_before = self.retry_at(now, failures);
+        self.cluster.not_before = self.ask_again_at(now, failures);
         // A cluster without a broker is a broker that has just begun to live: keep the picture there was.
         Ok(if brokers.is_empty() { Vec::new() } else { self.set_brokers(brokers) })
     }

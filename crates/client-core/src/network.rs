@@ -202,6 +202,16 @@ impl Network {
         self.troubles.get(&target).is_some_and(|trouble| trouble.until > now.mono)
     }
 
+    /// The brokers that could not be reached a moment ago.
+    pub(crate) fn brokers_in_trouble(&self, now: Now) -> BTreeSet<i32> {
+        let recent = self.troubles.iter().filter(|(_, trouble)| trouble.until > now.mono);
+        let broker = |target: &Target| match target {
+            Target::Broker(id) => Some(*id),
+            Target::Seed(_) => None,
+        };
+        recent.filter_map(|(target, _)| broker(target)).collect()
+    }
+
     /// Whom to try next when any broker will do: brokers and seeds in turn.
     fn next_target(&mut self, now: Now) -> Option<Target> {
         let brokers = self.brokers.keys().map(|id| Target::Broker(*id));

@@ -431,3 +431,25 @@ fn who_waits_for_a_topic_is_told_when_there_is_news_and_not_before() {
         assert!(!told, "{actions:?}");
     }
 }
+
+#[test]
+fn a_new_leader_is_found_soon_however_long_the_dead_one_was_tried() {
+    for dead_ms in [300, 1_700, 2_600, 5_000] {
+        let mut world = World::new(13, 3);
+        world.cluster.create("t", 1);
+        let producer = world.producer(ProducerOptions::default());
+        world.send(producer, &to_zero("t", "0")).expect("delivered");
+        let leader = world.cluster.partition("t", 0).leader;
+        world.kill(leader);
+        let record = world.produce(producer, &to_zero("t", "1")).expect("accepted");
+        world.run_for(Duration::from_millis(dead_ms));
+        assert_eq!(world.outcome(producer, record), None);
+        world.cluster.elect("t", 0, leader % 3 + 1);
+        let elected = world.now;
+        assert_eq!(world.await_record(producer, record).map(|ack| ack.offset), Ok(1));
+        let took = world.now.since(elected);
+        assert!(took < Duration::from_millis(350), "{took:?} when it was dead for {dead_ms} ms");
+        let asked = world.cluster.count(ApiKey::Metadata);
+        assert!(asked < 45, "{asked} questions for metadata");
+    }
+}
