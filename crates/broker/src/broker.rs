@@ -31,7 +31,7 @@ use crate::error::BootError;
 use crate::http;
 use crate::joining::{self, Gate};
 use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToShard};
-use crate::peers::{ControlPeers, RaftCaller, accept, raft_calls};
+use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
 use crate::shard_thread::{self, ShardStart};
 use crate::status::Status;
 
@@ -236,12 +236,16 @@ impl Running {
                 .map_err(BootError::Thread)?,
             );
         }
-        let peers = ControlPeers::new(Some(sockets.peers.clone()), Some(service), Gate::new(home.ca.take()));
+        let pool = Pool::new(sockets.peers.clone());
+        let peers = ControlPeers::new(Some(pool.clone()), Some(service), Gate::new(home.ca.take()));
         let shown = standing.subscribe();
         let host = ControlHost::new(control_value, senders.clone(), peers, clock, standing);
         let clients = clients(senders.clone());
         let running = Self { host: host.clone(), home, shards, peers: sockets.peers.clone() };
-        running.spawn_tasks(sockets, senders, shown, clock, [disk_wake, quorum_wake], caller)?;
+        // One pool for both: the quorum's messages and the heartbeats take the same connection.
+        spawn_local(caller.run(pool.clone()));
+        spawn_local(keep_voters_in_reach(host, pool));
+        running.spawn_tasks(sockets, senders, shown, clock, [disk_wake, quorum_wake])?;
         // Whoever started the broker and went away has dropped it: it is asked to stop.
         let _ = started.send(Ok((addresses, clients)));
         Ok(running)
@@ -254,14 +258,12 @@ impl Running {
         shown: watch::Receiver<Standing>,
         clock: Clock,
         [disk_wake, quorum_wake]: [Arc<Notify>; 2],
-        caller: RaftCaller,
     ) -> Result<(), BootError> {
         let host = &self.host;
         let watched = host.clone();
         spawn_local(on_wake(disk_wake, move || watched.with(|control, now| control.handle_disk(now))));
         let watched = host.clone();
         spawn_local(on_wake(quorum_wake, move || watched.with(|control, now| control.handle_quorum(now))));
-        spawn_local(caller.run(Pool::new(self.peers.clone())));
         spawn_local(accept_peers(host.clone(), self.peers.clone(), shards.clone()));
         let http = TcpListener::from_std(sockets.http).map_err(BootError::Socket)?;
         let status = status(self.home.format.broker, host, shards.clone(), shown.clone(), clock);

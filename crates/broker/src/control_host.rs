@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker_core::ExitCode;
-use broker_core::control::{Control, ControlAction};
+use broker_core::control::{Control, ControlAction, Peer};
 use broker_core::message::{AdminAnswer, AdminCommand, AdminError, AdminId};
 use log_core::{MonoTime, Now};
 use log_store::Disk;
@@ -77,6 +77,11 @@ where
         self.image.subscribe()
     }
 
+    /// The other voters of the quorum, if this broker is one.
+    pub(crate) fn fellow_voters(&self) -> Vec<Peer> {
+        self.control.borrow().fellow_voters()
+    }
+
     /// Gives a command of the broker's own and waits for what comes of it.
     pub(crate) async fn command(self: &Rc<Self>, command: AdminCommand, patience: Duration) -> AdminResult {
         self.commands_made.set(self.commands_made.get() + 1);
@@ -106,13 +111,16 @@ where
                     Some(ToControl::Ended(code)) => return (code, false),
                     None => return (ExitCode::Clean, false),
                 },
-                () = self.due() => self.with(|control, now| control.handle_timeout(now)),
+                () = self.due() => if self.ended.get().is_none() {
+                    self.with(|control, now| control.handle_timeout(now));
+                },
             }
         }
     }
 
+    /// Returns when a deadline is over, or Control has ended: anything that another task handed in may be the end.
     async fn due(&self) {
-        loop {
+        while self.ended.get().is_none() {
             match self.armed.get() {
                 None => self.rearm.notified().await,
                 Some(at) => tokio::select! {

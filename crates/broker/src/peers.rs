@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use broker_core::control::{FrameSource, Peer, PeerStreamId};
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use log_store::Disk;
 use metadata_core::frames::CONTROL_FRAME_VERSION;
 use metadata_core::{CONTROL_FRAME_LIMITS, ControlFrame, MetadataQuorum, QuorumMember};
 use quorum::{Call, CallError, RaftService, RaftTransport};
-use replica::{FrameReceiver, FrameSender, PeerConnection, PeerEndpoint, Pool, StreamError, Target};
+use replica::{FrameReceiver, FrameSender, PeerConnection, Pool, StreamError, Target};
 use replica_core::StreamKind;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::spawn_local;
@@ -24,6 +25,9 @@ const RAFT_STREAM_VERSION: u8 = 1;
 
 /// A snapshot of the cluster image is the largest message of the quorum.
 const RAFT_FRAME_LIMITS: FrameLimits = FrameLimits { header_bytes_max: 8, payload_bytes_max: 256 << 20 };
+
+/// How often a voter looks whether it has a connection to every other one.
+const REACH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Frames that wait for one peer; what comes beyond is lost, as on a network.
 const WAITING_MAX: usize = 10_000;
@@ -55,9 +59,9 @@ impl Waiting {
 }
 
 impl ControlPeers {
-    pub(crate) fn new(endpoint: Option<PeerEndpoint>, service: Option<RaftService>, gate: Gate) -> Self {
+    pub(crate) fn new(pool: Option<Pool>, service: Option<RaftService>, gate: Gate) -> Self {
         Self {
-            pool: endpoint.map(Pool::new),
+            pool,
             service,
             gate,
             dialled: RefCell::default(),
@@ -169,6 +173,21 @@ async fn write(waiting: &Waiting, sender: &mut FrameSender) -> Result<(), Stream
             true => waiting.ready.notified().await,
             false => sender.send(&mut frames).await?,
         }
+    }
+}
+
+/// Keeps this voter's connections to the other voters open. An election is a matter of a few messages, and comes when a broker has just
+/// died: all voters would make their connections then, at once, and each would stand before it heard of the others.
+pub(crate) async fn keep_voters_in_reach<D, Q>(host: Rc<ControlHost<D, Q>>, pool: Pool)
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    loop {
+        for peer in host.fellow_voters() {
+            pool.keep(peer.broker, peer.addresses, Target::Control);
+        }
+        tokio::time::sleep(REACH_INTERVAL).await;
     }
 }
 

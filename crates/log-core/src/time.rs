@@ -14,6 +14,12 @@ impl MonoTime {
         Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 
+    /// This time less `duration`; the beginning of time if that lies before it.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
     /// The time from `earlier` to this one; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

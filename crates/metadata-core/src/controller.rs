@@ -2,7 +2,8 @@
 //! returns leaderships to preferred replicas, grows the voters and forgets deleted topics.
 //!
 //! It decides nothing by itself: what it wants is proposed as a record and happens when that is applied (C11). Its own
-//! state may be lost at any time; a new controller counts every session anew from its take-over (C4).
+//! state may be lost at any time; a new controller counts every session anew from its take-over (C4), but that of the controller
+//! before it from what it heard of it itself.
 //!
 //! # Call order
 //!
@@ -32,6 +33,8 @@ use sessions::Sessions;
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a broker that says nothing still counts as living (C4).
 pub const SESSION_TIMEOUT: Duration = Duration::from_millis(2_500);
+/// How long the controller before this one has at least to say that it lives, from the take-over on: two heartbeats.
+pub const DEPOSED_GRACE: Duration = Duration::from_secs(1);
 /// After which time a proposal that has shown no effect is made again.
 pub const PROPOSAL_RETRY: Duration = Duration::from_secs(1);
 /// How long brokers must have been calm before leaderships are returned (a guess: longer than a restart takes).
@@ -101,12 +104,18 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Takes over on the node of directory `own`, which has applied every entry of earlier terms.
+    /// Takes over on the node of directory `own`, which has applied every entry of earlier terms. `before` is the controller
+    /// that answered this node's own heartbeats last, and when it did.
     #[must_use]
-    pub fn take_over(now: MonoTime, own: DirectoryId, image: &ClusterImage) -> Self {
+    pub fn take_over(
+        now: MonoTime,
+        own: DirectoryId,
+        image: &ClusterImage,
+        before: Option<(DirectoryId, MonoTime)>,
+    ) -> Self {
         Self {
             own,
-            sessions: Sessions::counted_anew(now, image),
+            sessions: Sessions::counted_anew(now, image, before),
             rebalance: Rebalance::new(now),
             forget_due: now,
             members_due: now,

@@ -221,6 +221,20 @@ impl MetadataQuorum for ModelQuorum {
         }
     }
 
+    fn hand_over(&mut self, among: &BTreeSet<DirectoryId>) -> bool {
+        let mut shared = self.shared.borrow_mut();
+        let voters = &shared.members.voters;
+        let willing = |node: &&DirectoryId| {
+            **node != self.own && voters.contains(*node) && !shared.cut_off.contains(*node)
+        };
+        let next = among.iter().find(willing).copied();
+        let leads = shared.leader == Some(self.own);
+        if let Some(next) = next.filter(|_| leads) {
+            shared.lead(next);
+        }
+        leads && next.is_some()
+    }
+
     fn status(&self) -> QuorumStatus {
         let shared = self.shared.borrow();
         let last = i64::try_from(shared.entries.len()).unwrap_or(i64::MAX) - 1;

@@ -44,6 +44,13 @@ pub trait MetadataQuorum {
     /// while a change is under way is dropped, and asked again by the controller.
     fn change_members(&mut self, members: Members);
 
+    /// On the leader, which is about to stop: asks the one of `among` whose log is the most complete to lead instead. False if
+    /// there is none, or this node does not lead; true promises nothing: who leads is shown by an event.
+    fn hand_over(&mut self, among: &BTreeSet<DirectoryId>) -> bool {
+        let _ = among;
+        false
+    }
+
     /// How the quorum stands for this node, from memory.
     fn status(&self) -> QuorumStatus;
 }

@@ -1,4 +1,4 @@
-//! Breaks ties of elections.
+//! Breaks ties of elections, and holds one without waiting for silence when a leader is about to stop.
 //!
 //! openraft 0.9.25 draws a node's election timeout once and looks at it only every 225 ms (one and a half heartbeats).
 //! Two voters whose looks fall together and whose timeouts end at the same look would split the votes of every election:
@@ -9,13 +9,17 @@
 //! So a candidate that has not won waits for a number of looks drawn anew each time. It stands later than openraft would
 //! have it stand, never earlier: openraft's own reasons to wait (a leader's lease, a voter with more entries) still hold.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use log_core::DirectoryId;
+use metadata_core::QuorumMember;
 use openraft::{Config, RaftMetrics, ServerState, TokioRuntime};
 use tokio::sync::watch;
 
-use crate::raft::HEARTBEAT_MS;
-use crate::types::{Raft, RaftNode, RaftNodeId, RaftVote};
+use crate::network::{Addressed, Request, encode};
+use crate::raft::{ELECTION_TIMEOUT_MS_MAX, HEARTBEAT_MS};
+use crate::types::{Raft, RaftNode, RaftNodeId, RaftVote, member_of};
 
 type Metrics = RaftMetrics<RaftNodeId, RaftNode>;
 
@@ -27,6 +31,9 @@ const LOOKS_MIN: u64 = 3;
 
 /// Four numbers of looks to draw from: one of four ties is followed by another.
 const LOOKS_MAX: u64 = LOOKS_MIN + 4;
+
+/// By then voters hold no lease any more of a leader that has fallen silent: openraft's lease is its longest election timeout.
+const LEASE_OVER: Duration = Duration::from_millis(ELECTION_TIMEOUT_MS_MAX + 50);
 
 /// Lets this node stand for election, but after each candidacy only after a pause of its own.
 pub(crate) async fn break_ties(core: openraft::Raft<Raft>, mut metrics: watch::Receiver<Metrics>) {
@@ -58,6 +65,41 @@ async fn until_another(
 /// The vote that this node gave itself, while it stands.
 fn candidacy(metrics: &Metrics) -> Option<RaftVote> {
     (metrics.state == ServerState::Candidate).then_some(metrics.vote)
+}
+
+/// Whom the leader of these metrics asks to lead instead, and with what request; none if it does not lead or there is nobody.
+pub(crate) fn hand_over(metrics: &Metrics, among: &BTreeSet<DirectoryId>) -> Option<(QuorumMember, Vec<u8>)> {
+    let reached = metrics.replication.as_ref().filter(|_| metrics.state == ServerState::Leader)?;
+    let membership = metrics.membership_config.membership();
+    let may = |id: &RaftNodeId| *id != metrics.id && among.contains(&DirectoryId::from(*id));
+    let willing = membership.voter_ids().filter(may);
+    // A voter that lacks an entry of ours gets no vote from us.
+    let to = willing.max_by_key(|id| reached.get(id).copied().flatten())?;
+    let node = membership.get_node(&to)?;
+    let request = encode(&Addressed { to, request: Request::Stand { vote: metrics.vote } }).ok()?;
+    Some((member_of(to, node), request))
+}
+
+/// Stands for election at once if the leader of `vote`, which asks for it, still leads here. The leader itself grants its vote;
+/// of three voters no other is needed. Others refuse theirs while they hold the leader's lease, so it stands once more when that is over.
+pub(crate) fn stand(core: &openraft::Raft<Raft>, vote: &RaftVote) -> bool {
+    let mut metrics = core.metrics();
+    if metrics.borrow_and_update().vote != *vote {
+        return false;
+    }
+    let (core, vote) = (core.clone(), *vote);
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            if core.trigger().elect().await.is_err() {
+                return;
+            }
+            let another = |metrics: &Metrics| metrics.vote != vote && metrics.current_leader.is_some();
+            if tokio::time::timeout(LEASE_OVER, metrics.wait_for(another)).await.is_ok() {
+                return;
+            }
+        }
+    });
+    true
 }
 
 fn pause() -> Duration {

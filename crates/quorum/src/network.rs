@@ -41,7 +41,15 @@ pub(crate) struct Addressed {
 pub(crate) enum Request {
     Append(AppendEntriesRequest<Raft>),
     Vote(VoteRequest<RaftNodeId>),
-    Snapshot { vote: Vote<RaftNodeId>, meta: SnapshotMeta<RaftNodeId, RaftNode>, image: Bytes },
+    Snapshot {
+        vote: Vote<RaftNodeId>,
+        meta: SnapshotMeta<RaftNodeId, RaftNode>,
+        image: Bytes,
+    },
+    /// The leader of this vote is about to stop and asks the node to stand for election at once.
+    Stand {
+        vote: Vote<RaftNodeId>,
+    },
 }
 
 /// The answer to a [`Request`] of the same kind.
@@ -50,6 +58,8 @@ pub(crate) enum Response {
     Append(Result<AppendEntriesResponse<RaftNodeId>, RaftError<RaftNodeId>>),
     Vote(Result<VoteResponse<RaftNodeId>, RaftError<RaftNodeId>>),
     Snapshot(Result<SnapshotResponse<RaftNodeId>, RaftError<RaftNodeId>>),
+    /// Whether it stands.
+    Stand(bool),
 }
 
 const VERSION: u8 = 1;
@@ -62,6 +72,7 @@ impl Addressed {
         let holds = match &addressed.request {
             Request::Append(rpc) => rpc.vote.is_committed() && are_consecutive(rpc),
             Request::Vote(rpc) => !rpc.vote.is_committed(),
+            Request::Stand { vote } => vote.is_committed(),
             Request::Snapshot { vote, meta, .. } => {
                 vote.is_committed()
                     && meta.last_log_id.is_some_and(|last| last.leader_id.term <= vote.leader_id.term)

@@ -1,6 +1,6 @@
 //! `MetadataQuorum` by openraft: starts it, hands proposals in and events out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use openraft::error::{Fatal, RaftError};
 use openraft::{Config, RaftMetrics, ServerState, Snapshot, SnapshotPolicy};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::elections::break_ties;
+use crate::elections::{break_ties, hand_over, stand};
 use crate::error::{CallError, QuorumError};
 use crate::machine::{Image, Machine};
 use crate::mailbox::{Leadership, Mailbox, Wake};
@@ -61,6 +61,7 @@ pub struct RaftQuorum {
     mailbox: Arc<Mailbox>,
     pub(crate) log: Log,
     proposals: mpsc::UnboundedSender<Payload>,
+    transport: Arc<dyn RaftTransport>,
     changing: Arc<AtomicBool>,
     votes_are_lost: bool,
 }
@@ -102,7 +103,7 @@ impl RaftQuorum {
         let machine = Machine::new(mailbox.clone(), store.clone(), applied);
         let config = config(start.entries_kept, !votes_are_lost);
         let config = config.validate().expect("heartbeats come more often than elections");
-        let peers = Peers { transport: start.transport };
+        let peers = Peers { transport: start.transport.clone() };
         let core = Core::new(own.into(), Arc::new(config), peers, store, machine).await;
         let core = core.map_err(|e| QuorumError::Stopped(e.to_string()))?;
         if !votes_are_lost {
@@ -111,7 +112,8 @@ impl RaftQuorum {
         tokio::spawn(watch_leader(core.metrics(), mailbox.clone(), own));
         let (proposals, waiting) = mpsc::unbounded_channel();
         tokio::spawn(propose_in_order(core.clone(), waiting));
-        Ok(Self { core, own: own.into(), mailbox, log, proposals, changing: Arc::default(), votes_are_lost })
+        let (own, transport, changing) = (own.into(), start.transport, Arc::default());
+        Ok(Self { core, own, mailbox, log, proposals, transport, changing, votes_are_lost })
     }
 
     /// The side that answers other members.
@@ -270,6 +272,19 @@ impl MetadataQuorum for RaftQuorum {
         });
     }
 
+    fn hand_over(&mut self, among: &BTreeSet<DirectoryId>) -> bool {
+        let request = hand_over(&self.core.metrics().borrow(), among);
+        let Some((successor, request)) = request else { return false };
+        tracing::info!("broker {} is asked to lead the metadata quorum", successor.broker);
+        let call = self.transport.call(&successor, request);
+        tokio::spawn(async move {
+            if let Err(e) = call.await {
+                tracing::info!("leadership of the metadata quorum is not handed over: {e}");
+            }
+        });
+        true
+    }
+
     fn status(&self) -> QuorumStatus {
         let Leadership { term, leader, .. } = self.mailbox.leadership();
         let metrics = self.core.metrics();
@@ -311,6 +326,7 @@ impl RaftService {
                 let installed = self.core.install_full_snapshot(vote, snapshot).await;
                 Response::Snapshot(installed.map_err(RaftError::Fatal))
             }
+            Request::Stand { vote } => Response::Stand(stand(&self.core, &vote)),
         };
         Ok(encode(&response)?)
     }

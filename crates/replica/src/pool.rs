@@ -74,9 +74,28 @@ impl Pool {
         peer.state.borrow_mut().on_called(called.as_ref().ok());
         called
     }
+
+    /// Sees to it that a connection to a broker is there before it is needed, without waiting for it: nothing happens if it
+    /// is open, or being made. To be called on a thread that runs local tasks.
+    pub fn keep(&self, broker: BrokerId, addresses: Vec<(String, u16)>, target: Target) {
+        let peer = self.peers.borrow_mut().entry((broker, target)).or_default().clone();
+        if peer.state.borrow().is_open() || peer.turn.available_permits() == 0 {
+            return;
+        }
+        let pool = self.clone();
+        tokio::task::spawn_local(async move {
+            if let Err(e) = pool.connection(broker, &addresses, target).await {
+                tracing::debug!("no connection to broker {broker} yet: {e}");
+            }
+        });
+    }
 }
 
 impl State {
+    fn is_open(&self) -> bool {
+        self.connection.as_ref().is_some_and(PeerConnection::is_open)
+    }
+
     /// What needs no call: the connection that is open, or the refusal while a pause lasts.
     fn known(&self, broker: BrokerId) -> Option<Result<PeerConnection, ConnectError>> {
         if let Some(open) = self.connection.as_ref().filter(|connection| connection.is_open()) {

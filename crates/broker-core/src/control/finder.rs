@@ -25,11 +25,18 @@ pub(super) struct Finder {
     /// The voter that was asked last while none was known.
     asked: Option<DirectoryId>,
     beat_due: MonoTime,
+    /// Who answered as the controller last, and when.
+    answer: Option<(DirectoryId, MonoTime)>,
 }
 
 impl Finder {
     pub(super) const fn new(now: MonoTime, own: DirectoryId) -> Self {
-        Self { own, known: None, heard: now, asked: None, beat_due: now }
+        Self { own, known: None, heard: now, asked: None, beat_due: now, answer: None }
+    }
+
+    /// The node that answered as the controller last, and when: all that a new controller has seen itself of the one before.
+    pub(super) const fn last_answer(&self) -> Option<(DirectoryId, MonoTime)> {
+        self.answer
     }
 
     /// The controller, as far as known.
@@ -59,6 +66,7 @@ impl Finder {
     pub(super) fn answered(&mut self, now: MonoTime, directory: DirectoryId) {
         self.known = Some(directory);
         self.heard = now;
+        self.answer = Some((directory, now));
     }
 
     /// That node is not the controller, and says who is.
@@ -116,6 +124,18 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         let all: BTreeSet<DirectoryId> =
             if quorum.members.voters.is_empty() { brokers.collect() } else { voters.collect() };
         all.into_iter().filter(|directory| *directory != self.config.directory).collect()
+    }
+
+    /// The other voters of the quorum, if this node is one: whom an election is held with.
+    #[must_use]
+    pub fn fellow_voters(&self) -> Vec<Peer> {
+        let quorum = self.quorum.status();
+        let own = self.config.directory;
+        if !quorum.members.voters.contains(&own) {
+            return Vec::new();
+        }
+        let others = quorum.members.voters.iter().filter(|voter| **voter != own);
+        others.filter_map(|voter| self.peer(&quorum, *voter)).collect()
     }
 
     /// A node as a peer to be dialled.

@@ -67,7 +67,8 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         if next < end {
             return;
         }
-        let controller = Controller::take_over(self.now.mono, self.config.directory, &self.image);
+        let before = self.finder.last_answer();
+        let controller = Controller::take_over(self.now.mono, self.config.directory, &self.image, before);
         self.leadership = Leadership::Leads { controller: Box::new(controller), streams: BTreeMap::new() };
         if self.image.cluster_id().is_none() && self.config.forms {
             self.propose_own(MetadataRecord::FormCluster(FormCluster {

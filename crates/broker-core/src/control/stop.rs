@@ -1,4 +1,5 @@
-//! Stopping in order: leaderships and seats move away, the shards close their logs, the copy is synced.
+//! Stopping in order: leaderships and seats move away, another voter is asked to be the controller, the shards close their
+//! logs, the copy is synced.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,10 +15,13 @@ use crate::message::{ExitCode, ShardMessage};
 
 /// How long leaderships may take to move before the broker stops without.
 const HANDOVER_MAX: Duration = Duration::from_secs(3);
+/// How long a controller waits for the one that it asked to follow it: longer than an election without a lease takes.
+const SUCCESSOR_MAX: Duration = Duration::from_secs(1);
 /// After which time the hand-over is asked for again.
 const HANDOVER_RETRY: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
+#[expect(clippy::enum_variant_names, reason = "states are named for what is awaited")]
 pub(super) enum Stopping {
     /// The record that moves leaderships away is not applied here yet.
     AwaitingHandover {
@@ -32,6 +36,15 @@ pub(super) enum Stopping {
         stopped: BTreeSet<ShardId>,
         /// Whether all of them closed cleanly.
         clean: bool,
+        /// Until when another controller is waited for, if one was asked.
+        successor: Option<MonoTime>,
+    },
+    /// This node is asked for its vote by the one that follows it as the controller, and has nothing else to do.
+    AwaitingSuccessor {
+        /// When the broker ends without.
+        give_up: MonoTime,
+        /// Whether all shards closed cleanly.
+        clean: bool,
     },
 }
 
@@ -40,6 +53,7 @@ impl Stopping {
         match self {
             Self::AwaitingHandover { give_up, retry } => Some(*give_up.min(retry)),
             Self::AwaitingShards { .. } => None,
+            Self::AwaitingSuccessor { give_up, .. } => Some(*give_up),
         }
     }
 }
@@ -64,10 +78,14 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         }
     }
 
-    /// Goes on once the hand-over is applied here, or if there is nothing to hand over.
+    /// Goes on once the hand-over is applied here, or if there is nothing to hand over; ends once another controller is known.
     pub(super) fn follow_stop(&mut self) {
-        if !matches!(self.stopping, Some(Stopping::AwaitingHandover { .. })) {
-            return;
+        match self.stopping {
+            Some(Stopping::AwaitingHandover { .. }) => {}
+            Some(Stopping::AwaitingSuccessor { clean, .. }) if self.is_followed() => {
+                return self.end(ExitCode::Clean, clean);
+            }
+            _ => return,
         }
         let standing = self.image.broker(self.config.broker).map(|found| found.standing);
         let handed_over = matches!(standing, Some(Standing::ShuttingDown | Standing::Fenced));
@@ -78,29 +96,53 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
 
     pub(super) fn time_out_stop(&mut self) {
         let now = self.now.mono;
-        let Some(Stopping::AwaitingHandover { give_up, retry }) = &mut self.stopping else { return };
-        if now >= *give_up {
-            tracing::warn!("leaderships could not be handed over in time; stopping without");
-            self.stop_shards();
-        } else if now >= *retry {
-            *retry = now.after(HANDOVER_RETRY);
-            self.ask_for_handover();
+        match &mut self.stopping {
+            Some(Stopping::AwaitingHandover { give_up, .. }) if now >= *give_up => {
+                tracing::warn!("leaderships could not be handed over in time; stopping without");
+                self.stop_shards();
+            }
+            Some(Stopping::AwaitingHandover { retry, .. }) if now >= *retry => {
+                *retry = now.after(HANDOVER_RETRY);
+                self.ask_for_handover();
+            }
+            Some(Stopping::AwaitingSuccessor { give_up, clean }) if now >= *give_up => {
+                let clean = *clean;
+                self.end(ExitCode::Clean, clean);
+            }
+            _ => {}
         }
     }
 
     fn stop_shards(&mut self) {
-        self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean: true });
+        let successor = self.ask_for_successor().then(|| self.now.mono.after(SUCCESSOR_MAX));
+        self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean: true, successor });
         self.tell_shards(|_| ShardMessage::Stop);
     }
 
     /// A shard has closed its logs.
     pub(super) fn take_stopped(&mut self, shard: ShardId, shard_clean: bool) {
-        let Some(Stopping::AwaitingShards { stopped, clean }) = &mut self.stopping else { return };
+        let Some(Stopping::AwaitingShards { stopped, clean, successor }) = &mut self.stopping else { return };
         stopped.insert(shard);
         *clean &= shard_clean;
-        if stopped.len() == usize::from(self.config.shards) {
-            let clean = *clean;
-            self.end(ExitCode::Clean, clean);
+        if stopped.len() < usize::from(self.config.shards) {
+            return;
         }
+        let (clean, successor) = (*clean, *successor);
+        match successor.filter(|_| !self.is_followed()) {
+            Some(give_up) => self.stopping = Some(Stopping::AwaitingSuccessor { give_up, clean }),
+            None => self.end(ExitCode::Clean, clean),
+        }
+    }
+
+    /// If this node leads the quorum: asks another broker that lives to do so instead of letting the others find out by its silence.
+    fn ask_for_successor(&mut self) -> bool {
+        let living = self.image.brokers().filter(|broker| broker.is_active());
+        let living = living.map(|broker| broker.directory).collect();
+        self.leads_quorum() && self.quorum.hand_over(&living)
+    }
+
+    /// Whether another node is known to lead the quorum.
+    fn is_followed(&self) -> bool {
+        !self.leads_quorum() && self.finder.known().is_some()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use log_core::{BrokerEpoch, BrokerId, MetadataOffset, MonoTime};
+use log_core::{BrokerEpoch, BrokerId, DirectoryId, MetadataOffset, MonoTime};
 
-use super::{CAUGHT_UP_ENTRIES, Heartbeat, PROPOSAL_RETRY, SESSION_TIMEOUT};
+use super::{CAUGHT_UP_ENTRIES, DEPOSED_GRACE, Heartbeat, PROPOSAL_RETRY, SESSION_TIMEOUT};
 use crate::image::{Broker, ClusterImage, Standing};
 use crate::record::{FenceBrokers, MetadataRecord, UnfenceBroker};
 
@@ -25,9 +25,22 @@ struct Session {
 }
 
 impl Sessions {
-    pub(super) fn counted_anew(now: MonoTime, image: &ClusterImage) -> Self {
+    /// All sessions as a new controller counts them. It has heard nobody, so all begin now; but the controller before it has
+    /// answered its own heartbeats until it fell silent, which is why there is a new one.
+    pub(super) fn counted_anew(
+        now: MonoTime,
+        image: &ClusterImage,
+        before: Option<(DirectoryId, MonoTime)>,
+    ) -> Self {
         let mut sessions = Self::default();
         image.brokers().for_each(|broker| sessions.open(now, broker));
+        if let Some((directory, answered)) = before
+            && let Some(broker) = image.broker_of_directory(directory)
+            && let Some(session) = sessions.live.get_mut(&broker.id)
+        {
+            let spent = now.since(answered).min(SESSION_TIMEOUT.saturating_sub(DEPOSED_GRACE));
+            session.heard = now.before(spent);
+        }
         sessions
     }
 

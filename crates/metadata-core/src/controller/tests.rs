@@ -28,7 +28,7 @@ struct Bench {
 impl Bench {
     fn new(world: World) -> Self {
         let now = MonoTime(5_000 * MS);
-        let controller = Controller::take_over(now, dir(1), &world.image);
+        let controller = Controller::take_over(now, dir(1), &world.image, None);
         let members = Members {
             nodes: [(dir(1), QuorumMember { directory: dir(1), broker: b(1), addresses: vec![] })].into(),
             voters: [dir(1)].into(),
@@ -146,11 +146,46 @@ fn a_controller_that_stood_still_blames_nobody() {
 fn c4_a_new_controller_counts_every_session_anew() {
     let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
     bench.run(2_400, &[1, 2]);
-    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image);
+    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, None);
     bench.run(2_400, &[1, 2]);
     assert_eq!(bench.standing(3), Standing::Active);
     bench.run(100, &[1, 2]);
     assert_eq!(bench.standing(3), Standing::Fenced);
+}
+
+/// The controller of broker 3 answered broker 1 for the last time so long ago; how long after the take-over it is fenced.
+fn silence_after_a_take_over(answered_ms_ago: u64, directory: DirectoryId) -> u64 {
+    let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
+    let before = Some((directory, MonoTime(bench.now.0 - answered_ms_ago * MS)));
+    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, before);
+    let from = bench.now;
+    while bench.standing(3) == Standing::Active {
+        bench.run(100, &[1, 2]);
+    }
+    u64::try_from(bench.now.since(from).as_millis()).unwrap()
+}
+
+#[test]
+fn c4_the_session_of_the_controller_before_counts_from_what_the_new_one_heard_of_it() {
+    assert_eq!(silence_after_a_take_over(0, dir(3)), 2_500);
+    assert_eq!(silence_after_a_take_over(1_200, dir(3)), 1_300);
+}
+
+#[test]
+fn c4_the_controller_before_has_two_heartbeats_time_to_say_that_it_lives() {
+    assert_eq!(silence_after_a_take_over(2_400, dir(3)), 1_000);
+    assert_eq!(silence_after_a_take_over(5_000, dir(3)), 1_000);
+    let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
+    let before = Some((dir(3), MonoTime(bench.now.0 - 4_000 * MS)));
+    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, before);
+    bench.run(900, &[1, 2]);
+    bench.run(5_000, &[1, 2, 3]);
+    assert_eq!(bench.standing(3), Standing::Active);
+}
+
+#[test]
+fn c4_an_answer_from_a_directory_that_is_no_broker_any_more_shortens_no_session() {
+    assert_eq!(silence_after_a_take_over(2_000, dir(9)), 2_500);
 }
 
 #[test]

@@ -67,6 +67,28 @@ async fn a_lost_leader_is_replaced_and_nothing_agreed_is_lost() {
 }
 
 #[tokio::test]
+async fn a_leader_that_is_about_to_stop_is_followed_while_it_lives() {
+    let net = Arc::default();
+    let nodes = three(&net).await;
+    nodes[0].propose(0..10);
+    nodes[0].until_agreed(&(0..10).collect::<Vec<_>>()).await;
+    let among = [nodes[1].directory, nodes[2].directory].into();
+    assert!(nodes[0].with(|quorum| quorum.hand_over(&among)));
+    // Its heartbeats go on: without having been asked nobody would stand.
+    let (leader, _) = until_one_leads(&nodes[1], &nodes[2]).await;
+    nodes[0].until(|running| !running.copy.is_leader).await;
+    leader.propose([10]);
+    nodes[0].until_agreed(&(0..11).collect::<Vec<_>>()).await;
+    assert!(!nodes[0].with(|quorum| quorum.hand_over(&among)), "it leads no more");
+}
+
+#[tokio::test]
+async fn a_leader_without_other_voters_hands_over_to_nobody() {
+    let node = formed(&Arc::default(), 1_000).await;
+    assert!(!node.with(|quorum| quorum.hand_over(&[node.directory, directory(2)].into())));
+}
+
+#[tokio::test]
 async fn what_an_isolated_leader_took_is_cut_when_it_returns() {
     let net = Arc::default();
     let nodes = three(&net).await;

@@ -203,6 +203,17 @@ fn a_stop_hands_over_first_and_ends_cleanly() {
 }
 
 #[test]
+fn a_controller_that_stops_is_followed_at_once() {
+    let mut net = Net::of(3);
+    assert_eq!(net.cluster.leader(), Some(dir(1)));
+    net.stop(1);
+    net.run(100);
+    assert_eq!(net.nodes[&1].stopped, Some((ExitCode::Clean, true)));
+    assert_ne!(net.cluster.leader(), Some(dir(1)));
+    assert!(net.command(2, AdminCommand::AllocateProducerIds).is_ok());
+}
+
+#[test]
 fn a_shard_that_does_not_close_cleanly_leaves_no_clean_mark() {
     let mut net = Net::of(1);
     net.nodes.get_mut(&1).unwrap().closes_cleanly = false;
