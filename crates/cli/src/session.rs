@@ -1,12 +1,16 @@
 //! A connection to a cluster for one command, and what its errors mean to the person who typed the command.
 
 use std::future::Future;
+use std::time::Duration;
 
 use highwater_client::{Admin, CallerProblem, Client, ClientError, ErrorCode, NetworkCause};
 
 use crate::arguments::Connection;
 use crate::failure::{Code, Failure, Outcome};
 use crate::nearest::nearest;
+
+/// How long a topic may be unknown: longer than a broker lags behind the one that made it, and no longer, since a person waits.
+const UNKNOWN_TOPIC_WAIT: Duration = Duration::from_millis(700);
 
 /// A connected client.
 #[derive(Clone, Debug)]
@@ -20,7 +24,8 @@ impl Session {
         let mut builder = Client::builder(connection.bootstrap.clone())
             .client_id("highwater-cli")
             .call_timeout(connection.timeout)
-            .request_timeout(connection.timeout);
+            .request_timeout(connection.timeout)
+            .unknown_topic_wait(UNKNOWN_TOPIC_WAIT);
         if let Some(ca) = &connection.ca {
             builder = builder.ca_file(ca);
         }
@@ -171,7 +176,7 @@ mod tests {
         let connection = Connection {
             bootstrap: "127.0.0.1:1".into(),
             ca: None,
-            timeout: std::time::Duration::from_millis(200),
+            timeout: Duration::from_millis(200),
         };
         let failure = block_on(Session::open(&connection)).unwrap_err();
         let text = failure.to_string();
