@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use broker_core::control::ControlConfig;
 use compression::CODECS;
-use disk::{DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
+use disk::{DirectoryError, DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
 use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
 use metadata_core::{Endpoint, Listener};
@@ -47,7 +47,7 @@ pub(crate) async fn open_home(config: &Config, replica: SocketAddr) -> Result<Ho
     let what =
         format!("highwater serve, node {}", config.node_id.map_or("?".to_owned(), |id| id.to_string()));
     let lock = DirectoryLock::acquire(path, &what)?;
-    let handle = DirectoryHandle::open(path)?;
+    let handle = open_directory(path)?;
     let mut disk = quiet_disk(&handle);
     let refused = |refusal| BootError::Refused { path: path.clone(), refusal };
     let found = read_format(&mut disk, &OWN_NAMES, CRC).map_err(refused)?;
@@ -64,6 +64,26 @@ pub(crate) async fn open_home(config: &Config, replica: SocketAddr) -> Result<Ho
     };
     let clean = take_clean_mark(&mut disk, FileDisk::wait).map_err(|cause| at(path, cause))?;
     Ok(Home { lock, handle, format, identity, ca: ClusterCa::load(path)?, clean })
+}
+
+#[cfg(not(feature = "unsynced-in-memory"))]
+fn open_directory(path: &Path) -> Result<DirectoryHandle, DirectoryError> {
+    DirectoryHandle::open(path)
+}
+
+/// In a build for tests the variable `HIGHWATER_TEST_DISK` may choose a disk on which killing the process acts like a power cut:
+/// `unsynced`, or `lying`, whose syncs do nothing.
+#[cfg(feature = "unsynced-in-memory")]
+fn open_directory(path: &Path) -> Result<DirectoryHandle, DirectoryError> {
+    /// As on a disk, so that a kill finds something on its way.
+    const SYNC_TAKES: Duration = Duration::from_millis(2);
+    let sync_lies = match std::env::var("HIGHWATER_TEST_DISK").as_deref() {
+        Ok("unsynced") => false,
+        Ok("lying") => true,
+        _ => return DirectoryHandle::open(path),
+    };
+    tracing::warn!(sync_lies, "what is not synced is lost when this process is killed");
+    DirectoryHandle::open_unsynced(path, disk::UnsyncedOptions { sync_lies, sync_takes: SYNC_TAKES })
 }
 
 /// A disk for calls that wait by themselves.
