@@ -6,12 +6,16 @@
 mod all_killed;
 mod clean_and_unclean_starts;
 mod damaged;
+mod confluent;
 mod disk_full;
 mod handing_over;
 mod harness;
 mod health;
 mod joining;
+mod last_of_three;
 mod leader_killed;
 mod refusals;
+#[cfg(feature = "unsynced-in-memory")]
+mod power_cut;
 mod retention;
 mod topics_under_load;

@@ -13,7 +13,8 @@ use tokio::task::JoinHandle;
 
 use super::until;
 
-const KEYS: u64 = 16;
+/// A record's key is its number modulo this.
+pub(crate) const KEYS: u64 = 16;
 /// Records on their way at once.
 const WINDOW: usize = 48;
 const READ_LIMIT: Duration = Duration::from_secs(60);
@@ -38,7 +39,9 @@ pub(crate) struct Ledger {
 pub(crate) struct Acked {
     /// Its place among all records sent; its key is this modulo the number of keys.
     pub(crate) number: u64,
-    pub(crate) ack: Ack,
+    pub(crate) partition: u32,
+    /// −1 if a retry found the record there already, and where is not known.
+    pub(crate) offset: i64,
     pub(crate) at: Instant,
 }
 
@@ -56,6 +59,13 @@ impl Load {
 
     pub(crate) fn acked(&self) -> usize {
         lock(&self.ledger).acked.len()
+    }
+
+    /// What was acknowledged up to then.
+    pub(crate) fn acked_until(&self, then: Instant) -> Ledger {
+        let ledger = lock(&self.ledger);
+        let acked = ledger.acked.iter().copied().filter(|acked| acked.at <= then).collect();
+        Ledger { acked, failed: Vec::new() }
     }
 
     /// Waits until so many more records are acknowledged.
@@ -117,7 +127,9 @@ fn record(topic: &Arc<str>, number: u64, bytes: usize) -> Record {
 impl Ledger {
     fn note(&mut self, number: u64, result: Result<Ack, ClientError>) {
         match result {
-            Ok(ack) => self.acked.push(Acked { number, ack, at: Instant::now() }),
+            Ok(Ack { partition, offset, .. }) => {
+                self.acked.push(Acked { number, partition, offset, at: Instant::now() });
+            }
             Err(error) => self.failed.push(error),
         }
     }
@@ -140,8 +152,8 @@ impl Ledger {
             let Some(found) = places.get(&acked.number) else {
                 return Some(format!("{acked:?} is missing among {} records", read.records.len()));
             };
-            let told = (acked.ack.partition, acked.ack.offset);
-            if acked.ack.offset >= 0 && !found.contains(&told) {
+            let told = (acked.partition, acked.offset);
+            if acked.offset >= 0 && !found.contains(&told) {
                 return Some(format!("{acked:?} is there at {found:?}"));
             }
         }
@@ -157,14 +169,24 @@ impl Ledger {
     }
 }
 
-/// Everything that a topic holds, each partition in order.
+/// Everything that a topic holds, each partition in order, whoever read it.
+#[derive(Default)]
 pub(crate) struct Read {
-    pub(crate) records: Vec<ConsumedRecord>,
+    pub(crate) records: Vec<Found>,
+}
+
+/// A record that is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) partition: u32,
+    pub(crate) offset: i64,
+    /// Its place among all records sent, if it is one of a [`Load`].
+    pub(crate) number: Option<u64>,
 }
 
 impl Read {
-    fn numbered(&self) -> impl Iterator<Item = (u64, &ConsumedRecord)> {
-        self.records.iter().filter_map(|record| Some((number_of(record)?, record)))
+    fn numbered(&self) -> impl Iterator<Item = (u64, &Found)> {
+        self.records.iter().filter_map(|record| Some((record.number?, record)))
     }
 
     /// Where each record is.
@@ -193,8 +215,10 @@ impl Read {
     }
 }
 
-fn number_of(record: &ConsumedRecord) -> Option<u64> {
-    std::str::from_utf8(record.value.as_deref()?).ok()?.parse().ok()
+fn found(record: &ConsumedRecord) -> Found {
+    let text = record.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
+    let number = text.and_then(|text| text.parse().ok());
+    Found { partition: record.partition, offset: record.offset, number }
 }
 
 /// Reads a topic from its beginning to the end that it has now.
@@ -206,7 +230,21 @@ async fn try_read(client: &Client, topic: &str) -> Result<Read, ClientError> {
     let mut consumer = client.consumer(topic).start(Start::Earliest).until_end().build().await?;
     let mut records = Vec::new();
     while let Some(record) = consumer.try_next().await? {
-        records.push(record);
+        records.push(found(&record));
     }
     Ok(Read { records })
+}
+
+/// Reads one partition from its beginning to the record at `last`.
+pub(crate) async fn read_to(client: &Client, topic: &str, partition: u32, last: i64) -> Read {
+    let consumer = client.consumer(topic).partitions([partition]).start(Start::Earliest);
+    let mut consumer = consumer.build().await.unwrap();
+    let mut records = Vec::new();
+    while let Some(record) = consumer.try_next().await.unwrap() {
+        records.push(found(&record));
+        if record.offset >= last {
+            break;
+        }
+    }
+    Read { records }
 }

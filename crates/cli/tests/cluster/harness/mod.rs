@@ -2,6 +2,7 @@
 //!
 //! Pauses: between two looks at a condition of other processes; this file alone has one.
 
+mod foreign;
 mod ledger;
 mod node;
 mod ports;
@@ -10,16 +11,17 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use highwater_client::{Client, ClientError, NewTopic, PartitionDescription, TopicDescription};
 use tempfile::TempDir;
 
-pub(crate) use self::ledger::{Ledger, Load, read_all};
+pub(crate) use self::foreign::Foreign;
+pub(crate) use self::ledger::{Acked, Found, KEYS, Ledger, Load, Read, read_all, read_to};
 pub(crate) use self::node::{Node, highwater};
 pub(crate) use self::ports::free;
 
-/// How long a story may take at most.
+/// How long a story may take at most; one of rounds so long for each three.
 const STORY_LIMIT: Duration = Duration::from_secs(180);
 /// Between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -33,7 +35,7 @@ pub(crate) enum Door {
 }
 
 impl Door {
-    const fn scheme(self) -> &'static str {
+    pub(crate) const fn scheme(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Tls => "tls",
@@ -44,15 +46,31 @@ impl Door {
 
 /// Runs one story; one at a time, since two cores are enough for one cluster only.
 pub(crate) fn story(body: impl Future<Output = ()>) {
+    story_within(STORY_LIMIT, body);
+}
+
+/// The same for a story of so many rounds.
+pub(crate) fn story_of_rounds(rounds: usize, body: impl Future<Output = ()>) {
+    story_within(STORY_LIMIT * u32::try_from(rounds.div_ceil(3)).expect("rounds are few"), body);
+}
+
+fn story_within(limit: Duration, body: impl Future<Output = ()>) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let mut body = pin!(body);
         // The body is alive when this panics, so its cluster shows the brokers' logs.
-        tokio::time::timeout(STORY_LIMIT, body.as_mut()).await.expect("the story ends in time");
+        tokio::time::timeout(limit, body.as_mut()).await.expect("the story ends in time");
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
+}
+
+/// A line of the story's own log, beside those of the brokers.
+pub(crate) fn told(what: impl std::fmt::Display) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (hours, minutes, seconds) = (now.as_secs() / 3_600 % 24, now.as_secs() / 60 % 60, now.as_secs() % 60);
+    eprintln!("{hours:02}:{minutes:02}:{seconds:02}.{:03} {what}", now.subsec_millis());
 }
 
 pub(crate) async fn pause() {
@@ -146,6 +164,15 @@ impl Cluster {
         }
     }
 
+    /// Sets a variable that brokers have from their next start on.
+    #[cfg(feature = "unsynced-in-memory")]
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        for node in &mut self.nodes {
+            node.environment.retain(|(known, _)| known != name);
+            node.environment.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
     pub(crate) fn node(&mut self, id: i32) -> &mut Node {
         self.nodes.iter_mut().find(|node| i32::from(node.id) == id).expect("the node is one of the cluster's")
     }
@@ -183,7 +210,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() || node::shows_all() {
             for node in &self.nodes {
                 let (_, metrics) = node.http("/metrics").unwrap_or_default();
                 let gauges =

@@ -19,6 +19,8 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const HTTP_LIMIT: Duration = Duration::from_secs(2);
 const LAST_LINES: usize = 25;
+/// Sets what brokers log (`warn` by default); then a story shows all of it.
+const LOG: &str = "HIGHWATER_STORY_LOG";
 
 /// A broker, running or not. Dropping it kills its process.
 pub(crate) struct Node {
@@ -32,6 +34,11 @@ pub(crate) struct Node {
     pub(crate) environment: Vec<(String, String)>,
     log: PathBuf,
     process: Option<Child>,
+}
+
+/// Whether stories show all that brokers logged.
+pub(super) fn shows_all() -> bool {
+    std::env::var_os(LOG).is_some()
 }
 
 /// The command of this build, without the variables that a person may have set.
@@ -68,7 +75,7 @@ impl Node {
             "--shards",
             "1",
             "--log",
-            "warn,openraft=off",
+            &std::env::var(LOG).unwrap_or_else(|_| "warn,openraft=off".to_owned()),
             "--node-id",
             &self.id.to_string(),
         ]);
@@ -199,7 +206,8 @@ impl Node {
         let text = fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
-        let from = lines.len().saturating_sub(LAST_LINES);
+        let shown = if shows_all() { lines.len() } else { LAST_LINES };
+        let from = lines.len().saturating_sub(shown);
         lines[from..].join("\n")
     }
 }
