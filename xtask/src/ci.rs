@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, layers, test, tidy, tools, workspace};
+use crate::{codegen, faults, layers, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -41,6 +41,7 @@ fn checks() -> Vec<Step> {
             &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
             15,
         ),
+        faults::clippy(),
         Step::cargo("documentation", &["doc", "--quiet", "--locked", "--workspace", "--no-deps"], 10)
             .with("RUSTDOCFLAGS", "-D warnings"),
     ]

@@ -15,7 +15,7 @@ mod files;
 mod java;
 mod matrix;
 mod peer;
-mod python;
+pub(crate) mod python;
 
 use client::Client;
 use corpus::Corpus;

