@@ -6,8 +6,8 @@
 //! 1. both stand for term t, each votes for itself, neither has a majority;
 //! 2. both wait the same number of looks, and both stand for term t + 1; and so on.
 //!
-//! So a candidate that has not won waits for a number of looks drawn anew each time. It stands later than openraft would
-//! have it stand, never earlier: openraft's own reasons to wait (a leader's lease, a voter with more entries) still hold.
+//! So a candidate that has not won waits for a time drawn anew each time, and then stands at that moment, whenever openraft looks. Whether
+//! it may be voted for is still the voters' to say: by the lease of a leader that they hear, and by their entries.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,19 +18,17 @@ use openraft::{Config, RaftMetrics, ServerState, TokioRuntime};
 use tokio::sync::watch;
 
 use crate::network::{Addressed, Request, encode};
-use crate::raft::{ELECTION_TIMEOUT_MS_MAX, HEARTBEAT_MS};
+use crate::raft::ELECTION_TIMEOUT_MS_MAX;
 use crate::types::{Raft, RaftNode, RaftNodeId, RaftVote, member_of};
 
 type Metrics = RaftMetrics<RaftNodeId, RaftNode>;
 
-/// How often openraft looks whether to stand, in milliseconds.
-const LOOK_MS: u64 = HEARTBEAT_MS * 3 / 2;
+/// What a candidate waits at least, in milliseconds: votes are synced before they are given, which takes some time on busy disks, and who
+/// stands again gives up the votes that are on their way to it.
+const PAUSE_MS_MIN: u64 = 200;
 
-/// What a candidate waits at least: as long as openraft's longest timeout, or the draw would not always count.
-const LOOKS_MIN: u64 = 3;
-
-/// Four numbers of looks to draw from: one of four ties is followed by another.
-const LOOKS_MAX: u64 = LOOKS_MIN + 4;
+/// At most. Two candidates tie again if their draws differ by less than an election takes: one time in ten if that is 40 ms.
+const PAUSE_MS_MAX: u64 = 1_000;
 
 /// By then voters hold no lease any more of a leader that has fallen silent: openraft's lease is its longest election timeout.
 const LEASE_OVER: Duration = Duration::from_millis(ELECTION_TIMEOUT_MS_MAX + 50);
@@ -45,7 +43,8 @@ pub(crate) async fn break_ties(core: openraft::Raft<Raft>, mut metrics: watch::R
             match tokio::time::timeout(pause(), won_or_lost).await {
                 Ok(Ok(())) => continue,
                 Ok(Err(_)) => return,
-                Err(_) => core.runtime_config().elect(true),
+                Err(_) if core.trigger().elect().await.is_err() => return,
+                Err(_) => {}
             }
         }
         if until_another(&mut metrics, standing).await.is_err() {
@@ -104,8 +103,8 @@ pub(crate) fn stand(core: &openraft::Raft<Raft>, vote: &RaftVote) -> bool {
 
 fn pause() -> Duration {
     let draw = Config {
-        election_timeout_min: LOOKS_MIN * LOOK_MS,
-        election_timeout_max: LOOKS_MAX * LOOK_MS,
+        election_timeout_min: PAUSE_MS_MIN,
+        election_timeout_max: PAUSE_MS_MAX,
         ..Config::default()
     };
     Duration::from_millis(draw.new_rand_election_timeout::<TokioRuntime>())
