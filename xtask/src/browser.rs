@@ -31,7 +31,7 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
 }
 
-const STORIES_LIMIT: Duration = Duration::from_secs(900);
+const STORIES_LIMIT: Duration = Duration::from_secs(1200);
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 /// What drives the browser, and what the fresh project is built with; pinned, so that a run is like the last one.
 const PROGRAMS: [&str; 3] = ["playwright-core@1.65.1", "typescript@7.0.2", "vite@8.4.0"];

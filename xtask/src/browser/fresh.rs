@@ -25,7 +25,7 @@ pub(super) fn check(folder: &Path, programs: &Path, package: &Path, broker: Opti
     for name in ["package.json", "tsconfig.json", "index.html", "main.ts"] {
         fs::copy(sources.join(name), folder.join(name)).with_context(|| name.to_owned())?;
     }
-    let tarball = package::pack(package)?;
+    let tarball = package::pack(package, folder)?;
     process::run_quietly(wasm::npm(folder).arg("install").arg(&tarball), LIMIT)?;
     // The tools are installed once, beside all projects.
     let bin = programs.join("node_modules/.bin");

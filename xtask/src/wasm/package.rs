@@ -41,12 +41,12 @@ pub(crate) fn make(tree: &Path) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// Packs the package as npm would publish it.
-pub(crate) fn pack(package: &Path) -> Result<PathBuf> {
+/// Packs the package as npm would publish it, into `folder`.
+pub(crate) fn pack(package: &Path, folder: &Path) -> Result<PathBuf> {
     let mut command = npm(package);
-    let lines = process::run_quietly(command.arg("pack"), LIMIT)?;
+    let lines = process::run_quietly(command.args(["pack", "--pack-destination"]).arg(folder), LIMIT)?;
     let name = lines.last().context("npm pack names the file that it has made")?;
-    Ok(package.join(name))
+    Ok(folder.join(name))
 }
 
 fn install(folder: &Path) -> Result<PathBuf> {

@@ -43,6 +43,8 @@ export async function story(world) {
 function observed() {
   const { instantiateStreaming, instantiate } = WebAssembly;
   Object.assign(globalThis, { memories: [], carriers: new Set() });
+  // The browser notes each request of a page by itself.
+  performance.setResourceTimingBufferSize(0);
   const noted = async (made) => {
     const result = await made;
     memories.push((result.instance ?? result).exports.memory);
