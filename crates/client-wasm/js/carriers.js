@@ -97,8 +97,12 @@ class StreamCarrier extends Carrier {
   }
 }
 
-// Silent sessions are closed after this long.
+// Unused sessions are closed after this long.
 const IDLE_MS = 10_000;
+// Brokers take 16 streams on a session; more would wait without a word.
+const STREAMS_MAX = 16;
+// Codes by which brokers end sessions that are not used, or all of them when they stop: no trouble of this connection.
+const ORDERLY = [0, 1, 2];
 
 // A WebTransport session with one broker; every stream of it is a connection.
 export class Session {
@@ -111,18 +115,23 @@ export class Session {
 
   // `onEnd` hears of the end once, whoever wanted it.
   constructor(url, hashes, onEnd) {
+    this.url = url;
     const certificates = hashes.map((value) => ({ algorithm: 'sha-256', value }));
     const options = certificates.length > 0 ? { serverCertificateHashes: certificates } : {};
     this.#onEnd = onEnd;
     this.#transport = new WebTransport(url, options);
     this.#transport.closed.then(
-      ({ closeCode, reason }) => this.end(reason ? `closed by the broker: ${reason} (${closeCode})` : undefined),
+      ({ closeCode, reason }) => this.end(ORDERLY.includes(closeCode) ? undefined : `closed by the broker: ${reason} (${closeCode})`),
       (error) => this.end(reasonOf(error)),
     );
     this.ready = this.#transport.ready.catch((error) => {
       throw new Error(`WebTransport: ${reasonOf(error)}`);
     });
     this.ready.then(() => this.#restIfUnused(), () => {});
+  }
+
+  get isFull() {
+    return this.#carriers.size + this.#opening >= STREAMS_MAX;
   }
 
   async open() {
@@ -209,11 +218,10 @@ export class SocketCarrier extends Carrier {
   }
 }
 
-// Nothing if the other side has just gone: then there is nothing to add.
+// Nothing if the other side has ended in order, or is just gone: then there is nothing to add.
 function closeReason({ code, reason }) {
-  const plain = code === 1000 || code === 1001 || code === 1005 || code === 1006;
-  if (reason) return `closed by the broker: ${reason} (${code})`;
-  return plain ? undefined : `closed by the broker (${code})`;
+  if ([1000, 1001, 1005, 1006].includes(code)) return undefined;
+  return `closed by the broker: ${reason || 'no reason given'} (${code})`;
 }
 
 function reasonOf(error) {

@@ -7,8 +7,10 @@ import { HighwaterError } from './errors.js';
 
 // A session that is not there by then is given up.
 const SESSION_LIMIT_MS = 3_000;
-// A broker that WebTransport has reached before has to fail so often in a row while WebSocket works.
+// A broker has to fail so often in a row while WebSocket works, if others were reached by WebTransport before.
 const FAILURES_MIN = 2;
+// A broker that has just started may not have told the others yet where its door is.
+const FAILURES_WITHOUT_DOOR_MIN = 6;
 const RETRY_MS = 15_000;
 const RETRY_MAX_MS = 300_000;
 
@@ -16,7 +18,7 @@ export class Doors {
   #list;
   #preference;
   #mode;
-  #sessions = new Map();
+  #sessions = new Set();
   #sockets = new Set();
   #failures = new Map();
   #wasUp = false;
@@ -57,7 +59,7 @@ export class Doors {
     const entry = await this.#list.find(host, port);
     if (this.#mode === 'websocket') return this.#socket(entry, signal);
     try {
-      const carrier = await (await this.#session(entry)).open();
+      const carrier = await this.#session(entry).open();
       this.#failures.delete(entry.id);
       this.#wasUp = true;
       return carrier;
@@ -76,22 +78,24 @@ export class Doors {
     this.#isClosed = true;
     clearTimeout(this.#retry);
     this.#list.close();
-    for (const session of [...this.#sessions.values()]) session.end();
+    for (const session of [...this.#sessions]) session.end();
     for (const carrier of [...this.#sockets]) carrier.close();
   }
 
-  async #session(entry) {
+  // A session with the broker that has room for one more stream.
+  #session(entry) {
     if (!entry.webtransport) throw new Error('the broker has no door for WebTransport');
-    let session = this.#sessions.get(entry.id);
-    if (!session || session.isOver) {
-      const hashes = entry.certificates.map(({ hash }) => hash);
-      const forget = (ended) => this.#sessions.get(entry.id) === ended && this.#sessions.delete(entry.id);
-      session = new Session(entry.webtransport.url, hashes, forget);
-      this.#sessions.set(entry.id, session);
-      const limit = setTimeout(() => session.end(`no answer within ${SESSION_LIMIT_MS} ms`), SESSION_LIMIT_MS);
-      session.ready.catch(() => {}).finally(() => clearTimeout(limit));
-    }
-    await session.ready;
+    const { url } = entry.webtransport;
+    const known = [...this.#sessions].find((session) => session.url === url && !session.isFull);
+    return known ?? this.#begun(entry);
+  }
+
+  #begun({ webtransport: { url }, certificates }) {
+    const hashes = certificates.map(({ hash }) => hash);
+    const session = new Session(url, hashes, (ended) => this.#sessions.delete(ended));
+    this.#sessions.add(session);
+    const limit = setTimeout(() => session.end(`no answer within ${SESSION_LIMIT_MS} ms`), SESSION_LIMIT_MS);
+    session.ready.catch(() => {}).finally(() => clearTimeout(limit));
     return session;
   }
 
@@ -113,14 +117,14 @@ export class Doors {
   async #fallBack(entry, signal, error) {
     const failures = (this.#failures.get(entry.id) ?? 0) + 1;
     this.#failures.set(entry.id, failures);
-    const isHasty = this.#wasUp && entry.webtransport && failures < FAILURES_MIN;
+    const isHasty = this.#wasUp && failures < (entry.webtransport ? FAILURES_MIN : FAILURES_WITHOUT_DOOR_MIN);
     if (this.#preference !== 'auto' || isHasty || !entry.websocket || this.#isClosed) throw error;
     const carrier = await this.#socket(entry, signal).catch(() => {
       throw error;
     });
     if (this.#mode === 'webtransport') {
       this.#mode = 'websocket';
-      for (const session of [...this.#sessions.values()]) session.end('going over to WebSocket');
+      for (const session of [...this.#sessions]) session.end('going over to WebSocket');
       this.#scheduleRetry();
       this.#onChange(error.message);
     }
@@ -139,10 +143,10 @@ export class Doors {
   async #tryAgain() {
     this.#list.doubt();
     await this.#list.refresh().catch(() => {});
-    const attempts = await Promise.allSettled(this.#list.entries.map((entry) => this.#session(entry)));
+    const attempts = await Promise.allSettled(this.#list.entries.map(async (entry) => this.#session(entry).ready));
     if (this.#isClosed) return;
     if (attempts.some(({ status }) => status === 'rejected')) {
-      for (const session of [...this.#sessions.values()]) session.end();
+      for (const session of [...this.#sessions]) session.end();
       return this.#scheduleRetry();
     }
     this.#mode = 'webtransport';

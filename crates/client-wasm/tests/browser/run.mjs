@@ -19,6 +19,8 @@ const names = (await readdir(folder)).filter((name) => name.endsWith('.mjs')).ma
 const missing = (only ?? []).filter((name) => !names.includes(name));
 if (missing.length > 0) throw new Error(`there is no story ${missing.join(', ')}; there are ${names.join(', ')}`);
 
+await new World('websocket', 'run').doorsAnnounced();
+
 let passed = 0;
 const failed = [];
 const summaries = [];

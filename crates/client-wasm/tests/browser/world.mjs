@@ -130,6 +130,17 @@ export class World {
     child.unref();
     node.pid = child.pid;
     await eventually(`broker ${id} is ready`, () => fetch(`${node.http}/readyz`).then(({ ok }) => ok, () => false), 60_000);
+    await this.doorsAnnounced();
+  }
+
+  // Brokers tell each other where their doors are soon after they are ready.
+  async doorsAnnounced() {
+    const isComplete = async ({ http }) => {
+      const { brokers } = await fetch(`${http}/brokers`).then((answer) => answer.json());
+      return brokers.length === this.brokers.length && brokers.every(({ webtransport }) => webtransport);
+    };
+    const all = () => Promise.all(this.brokers.map(isComplete)).then((complete) => complete.every(Boolean), () => false);
+    await eventually('every broker knows all doors', all, 60_000);
   }
 
   // Where a file is put that is kept when the run is over.

@@ -108,6 +108,27 @@ test('the connections to a broker are streams of one session', async () => {
   assert.equal(network.sessions.length, 2);
 });
 
+test('a session takes as many streams as brokers do, and the next one the rest', async () => {
+  pretend();
+  await opened();
+  const carriers = await Promise.all(Array.from({ length: 17 }, () => doors.open('127.0.0.1', 9092)));
+  assert.equal(network.sessions.length, 2);
+  carriers[0].close();
+  await doors.open('127.0.0.1', 9092);
+  assert.equal(network.sessions.length, 2);
+});
+
+test('an end in order has no reason', async () => {
+  pretend();
+  await opened();
+  const carrier = await doors.open('127.0.0.1', 9092);
+  const ends = [];
+  carrier.start(() => {}, (reason) => ends.push(reason));
+  network.sessions[0].resolve({ closeCode: 1, reason: 'no stream was open for 600 s' });
+  await tick();
+  assert.deepEqual(ends, [undefined]);
+});
+
 test('bytes go both ways and the end is told once', async () => {
   pretend();
   await opened();
