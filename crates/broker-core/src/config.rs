@@ -5,7 +5,7 @@ use core::time::Duration;
 use coordinator_core::GroupConfig;
 use log_core::{BrokerId, Codecs, Crc32c};
 
-use crate::door::ShardId;
+use crate::door::{DoorKind, ShardId};
 
 /// A shard's settings.
 #[derive(Clone, Debug)]
@@ -66,6 +66,39 @@ pub struct Limits {
     pub groups_rewrite_bytes: u64,
 }
 
+/// Bytes of requests of one connection of a browser that wait, and of one answer to a Fetch. Small, since any page that is
+/// let in may open connections; large enough that a link of 40 ms carries 25 MB/s.
+const BROWSER_BYTES_MAX: u32 = 1 << 20;
+
+/// Bytes of answers that a browser has not taken. Small answers take three times their bytes in memory (measured).
+const BROWSER_UNSENT_BYTES_MAX: u64 = 256 << 10;
+
+/// The longest request of a browser, in bytes: several batches of the default `max.message.bytes`.
+const BROWSER_REQUEST_BYTES_MAX: usize = 8 << 20;
+
+/// Requests of one connection of a browser that run at once.
+const BROWSER_REQUESTS_IN_FLIGHT_MAX: usize = 64;
+
+impl Limits {
+    /// The bounds for a connection that comes in by this door: tighter for browsers, so that a tab that stops reading costs
+    /// little.
+    #[must_use]
+    pub fn at(&self, kind: DoorKind) -> Self {
+        if !kind.is_browser() {
+            return *self;
+        }
+        Self {
+            request_bytes_max: self.request_bytes_max.min(BROWSER_REQUEST_BYTES_MAX),
+            requests_in_flight_max: self.requests_in_flight_max.min(BROWSER_REQUESTS_IN_FLIGHT_MAX),
+            request_bytes_in_flight_max: self.request_bytes_in_flight_max.min(BROWSER_REQUEST_BYTES_MAX),
+            waiting_bytes_max: self.waiting_bytes_max.min(BROWSER_BYTES_MAX as usize),
+            unsent_bytes_max: self.unsent_bytes_max.min(BROWSER_UNSENT_BYTES_MAX),
+            fetch_bytes_max: self.fetch_bytes_max.min(BROWSER_BYTES_MAX),
+            ..*self
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -83,5 +116,20 @@ impl Default for Limits {
             decompressed_bytes_max: 128 << 20,
             groups_rewrite_bytes: 16 << 20,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_is_bounded_more_tightly_and_a_setting_never_loosened() {
+        let limits = Limits::default();
+        assert_eq!(limits.at(DoorKind::Tcp), limits);
+        let browser = limits.at(DoorKind::WebSocket);
+        assert_eq!((browser.unsent_bytes_max, browser.fetch_bytes_max), (256 << 10, 1 << 20));
+        let small = Limits { request_bytes_max: 4096, ..limits };
+        assert_eq!(small.at(DoorKind::WebTransport).request_bytes_max, 4096);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Sequence(pub(crate) u64);
 #[derive(Debug)]
 pub(crate) struct Connection<F> {
     pub(crate) door: Door,
+    pub(crate) limits: Limits,
     running: VecDeque<Slot<F>>,
     /// The sequence of the first in `running`.
     first: u64,
@@ -47,9 +48,10 @@ enum Answer<F> {
 }
 
 impl<F> Connection<F> {
-    pub(crate) fn new(now: MonoTime, door: Door) -> Self {
+    pub(crate) fn new(now: MonoTime, door: Door, limits: Limits) -> Self {
         Self {
             door,
+            limits,
             running: VecDeque::new(),
             first: 0,
             running_bytes: 0,
@@ -68,8 +70,8 @@ impl<F> Connection<F> {
     }
 
     /// The next frame that may start, with its place.
-    pub(crate) fn start_next(&mut self, limits: &Limits) -> Option<(Sequence, Bytes)> {
-        let overlaps = overlaps(self.waiting.front()?);
+    pub(crate) fn start_next(&mut self) -> Option<(Sequence, Bytes)> {
+        let (overlaps, limits) = (overlaps(self.waiting.front()?), &self.limits);
         let fits = self.running.len() < limits.requests_in_flight_max
             && self.running_bytes < limits.request_bytes_in_flight_max
             && self.unsent_bytes < limits.unsent_bytes_max;
@@ -115,7 +117,8 @@ impl<F> Connection<F> {
     }
 
     /// Whether no more should be read from the client now.
-    pub(crate) fn is_full(&self, limits: &Limits) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
+        let limits = &self.limits;
         self.waiting_bytes >= limits.waiting_bytes_max
             || self.waiting.len() >= limits.requests_in_flight_max
             || self.unsent_bytes >= limits.unsent_bytes_max
@@ -135,14 +138,17 @@ mod tests {
     const METADATA: &[u8] = &[0, 3, 0, 7];
 
     fn connection(frames: &[&'static [u8]]) -> Connection<u8> {
-        let mut connection = Connection::new(MonoTime(0), Door::MEMORY);
+        limited(Limits::default(), frames)
+    }
+
+    fn limited(limits: Limits, frames: &[&'static [u8]]) -> Connection<u8> {
+        let mut connection = Connection::new(MonoTime(0), Door::MEMORY, limits);
         frames.iter().for_each(|frame| connection.push(MonoTime(0), Bytes::from_static(frame)));
         connection
     }
 
     fn start_all(connection: &mut Connection<u8>) -> Vec<u64> {
-        let limits = Limits::default();
-        std::iter::from_fn(|| connection.start_next(&limits)).map(|(sequence, _)| sequence.0).collect()
+        std::iter::from_fn(|| connection.start_next()).map(|(sequence, _)| sequence.0).collect()
     }
 
     fn answer(connection: &mut Connection<u8>, sequence: u64, text: &'static str) {
@@ -195,23 +201,23 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_read_stops_being_read() {
         let limits = Limits { unsent_bytes_max: 4, ..Limits::default() };
-        let mut connection = connection(&[PRODUCE, PRODUCE]);
-        connection.start_next(&limits).unwrap();
+        let mut connection = limited(limits, &[PRODUCE, PRODUCE]);
+        connection.start_next().unwrap();
         answer(&mut connection, 0, "12345");
         assert_eq!(ready(&mut connection), "12345");
-        assert!(connection.is_full(&limits));
-        assert_eq!(connection.start_next(&limits), None);
+        assert!(connection.is_full());
+        assert_eq!(connection.start_next(), None);
         connection.written(MonoTime(1), 5);
-        assert!(!connection.is_full(&limits));
-        assert!(connection.start_next(&limits).is_some());
+        assert!(!connection.is_full());
+        assert!(connection.start_next().is_some());
     }
 
     #[test]
     fn requests_in_flight_are_bounded() {
         let limits = Limits { requests_in_flight_max: 2, ..Limits::default() };
-        let mut connection = connection(&[PRODUCE; 5]);
-        let started = std::iter::from_fn(|| connection.start_next(&limits)).count();
+        let mut connection = limited(limits, &[PRODUCE; 5]);
+        let started = std::iter::from_fn(|| connection.start_next()).count();
         assert_eq!(started, 2);
-        assert!(connection.is_full(&limits));
+        assert!(connection.is_full());
     }
 }

@@ -35,6 +35,14 @@ pub enum DoorKind {
     Memory,
 }
 
+impl DoorKind {
+    /// Whether pages in browsers come in here.
+    #[must_use]
+    pub const fn is_browser(self) -> bool {
+        matches!(self, Self::WebTransport | Self::WebSocket)
+    }
+}
+
 /// The door of one connection, with the addresses of both ends where there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Door {

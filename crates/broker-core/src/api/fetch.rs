@@ -66,7 +66,7 @@ impl<D: Disk> Shard<D> {
             let error_code = ErrorCode::FetchSessionIdNotFound;
             return self.respond(ask, &FetchResponse::<D::File> { error_code, ..FetchResponse::default() });
         }
-        let limits = &self.core.config.limits;
+        let limits = self.core.config.limits.at(self.door(ask).kind);
         let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
         let wait = wait.min(limits.fetch_wait_max);
         let asked_max = usize::try_from(request.max_bytes).unwrap_or(0);

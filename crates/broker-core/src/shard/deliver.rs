@@ -5,6 +5,7 @@ use log_store::Disk;
 
 use super::{Pending, Shard};
 use crate::action::ShardAction;
+use crate::connection::Connection;
 use crate::door::ConnectionId;
 use crate::error::PartitionError;
 use crate::peer::{CallId, Origin, PartitionAnswer, PartitionCall, Peer};
@@ -110,13 +111,12 @@ impl<D: Disk> Shard<D> {
             self.core.actions.push_back(ShardAction::Send { connection: id, rope });
         }
         loop {
-            let limits = &self.core.config.limits;
-            let next = self.connections.get_mut(&id).and_then(|connection| connection.start_next(limits));
+            let next = self.connections.get_mut(&id).and_then(Connection::start_next);
             let Some((sequence, frame)) = next else { break };
             self.start_request(id, sequence, &frame);
         }
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let full = connection.is_full(&self.core.config.limits);
+        let full = connection.is_full();
         if full != connection.paused {
             connection.paused = full;
             let action = if full { ShardAction::PauseReading(id) } else { ShardAction::ResumeReading(id) };
