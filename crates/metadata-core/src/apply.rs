@@ -115,6 +115,7 @@ impl ClusterImage {
             MetadataRecord::UseJoinToken(fields) => self.use_join_token(step, fields),
             MetadataRecord::NoOp => Ok(Answer::Done),
             MetadataRecord::ResignLeader(fields) => self.resign_leader(step, fields),
+            MetadataRecord::AnnounceBrowserDoor(fields) => self.announce_browser_door(step, fields),
         }
     }
 

@@ -20,12 +20,12 @@ use log_core::{
 
 pub use broker::{Broker, Standing};
 pub use event::{CLUSTER_EVENTS_MAX, ClusterEvent, ClusterEventKind};
-pub use snapshot::{SNAPSHOT_FORMAT, SNAPSHOT_MAGIC};
+pub use snapshot::{SNAPSHOT_FORMAT_MAX, SNAPSHOT_MAGIC};
 pub(crate) use topic::effective_min_isr;
 pub use topic::{Condition, DeletedTopic, Partition, Replica, Topic};
 
 use crate::config::{ClusterSettings, ConfigEntry, ConfigMap, describe_cluster, describe_topic};
-use crate::record::{Endpoint, TokenHash};
+use crate::record::{BrowserDoor, Endpoint, TokenHash};
 
 /// The most partitions of one topic (a guess that keeps one record's effect within a second).
 pub const PARTITIONS_PER_TOPIC_MAX: i32 = 10_000;
@@ -47,6 +47,7 @@ pub struct ClusterImage {
     pub(crate) cluster_id: Option<ClusterId>,
     pub(crate) feature_level: u16,
     pub(crate) brokers: Arc<BTreeMap<BrokerId, Arc<Broker>>>,
+    pub(crate) browser_doors: Arc<BTreeMap<BrokerId, BrowserDoor>>,
     pub(crate) topics: Arc<BTreeMap<TopicId, Arc<Topic>>>,
     pub(crate) names: Arc<BTreeMap<Arc<str>, TopicId>>,
     pub(crate) deleted: Arc<BTreeMap<TopicId, Arc<DeletedTopic>>>,
@@ -85,6 +86,7 @@ impl Default for ClusterImage {
             cluster_id: None,
             feature_level: 0,
             brokers: Arc::default(),
+            browser_doors: Arc::default(),
             topics: Arc::default(),
             names: Arc::default(),
             deleted: Arc::default(),
@@ -133,6 +135,12 @@ impl ClusterImage {
     /// All registered brokers by id, fenced ones included.
     pub fn brokers(&self) -> impl Iterator<Item = &Broker> {
         self.brokers.values().map(Arc::as_ref)
+    }
+
+    /// How pages in browsers reach a broker, once it has said so.
+    #[must_use]
+    pub fn browser_door(&self, broker: BrokerId) -> Option<&BrowserDoor> {
+        self.browser_doors.get(&broker)
     }
 
     /// The broker that is registered from a log directory.

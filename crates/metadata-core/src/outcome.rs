@@ -77,6 +77,8 @@ pub enum Change {
     Cluster,
     /// A broker's registration or standing.
     Broker(BrokerId),
+    /// How pages in browsers reach a broker.
+    BrowserDoor(BrokerId),
     /// A topic was made.
     TopicCreated(TopicId),
     /// A topic was deleted.

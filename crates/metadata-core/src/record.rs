@@ -3,6 +3,7 @@
 //! A record names what it expects (broker epochs, partition epochs); whether that still holds is checked when it is
 //! applied, never when it is proposed (C1, C15).
 
+mod browser;
 mod codec;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,8 @@ use log_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use codec::{ENTRY_FORMAT, ENTRY_HEADER_LEN, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
+pub use browser::{AnnounceBrowserDoor, BrowserCertificate, BrowserDoor};
+pub use codec::{BROWSER_DOOR_LEVEL, ENTRY_FORMAT, ENTRY_HEADER_LEN, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
 
 /// Names a proposal for its origin, which answers its caller when its own copy applies the entry that carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +88,8 @@ pub enum MetadataRecord {
     NoOp,
     /// A leader whose own disk is too slow asks for another one (L5).
     ResignLeader(ResignLeader),
+    /// A broker says how pages in browsers reach it.
+    AnnounceBrowserDoor(AnnounceBrowserDoor),
 }
 
 /// See [`MetadataRecord::FormCluster`].

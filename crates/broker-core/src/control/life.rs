@@ -178,6 +178,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 self.tell_shards(|_| ShardMessage::Registered { broker_epoch });
                 self.finder.hurry(self.now.mono);
                 self.beat_if_due();
+                self.pursue_wishes();
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use log_core::{BrokerId, MetadataOffset, MonoTime, Now};
 use log_store::{Disk, RecordLogOptions};
-use metadata_core::record::ResignLeader;
+use metadata_core::record::{BrowserDoor, ResignLeader};
 use metadata_core::{
     ClusterImage, ControlFrame, Entry, MetadataQuorum, MetadataRecord, Outcome, QuorumEvent,
 };
@@ -165,6 +165,14 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     ) {
         self.begin(now);
         self.start_admin(Caller::Driver(id), deadline, command);
+        self.settle();
+    }
+
+    /// Pages in browsers reach this broker this way from now on; the cluster is told, and told again after a restart.
+    pub fn handle_browser_door(&mut self, now: Now, door: BrowserDoor) {
+        self.begin(now);
+        self.wishes.door = Some(door);
+        self.pursue_wishes();
         self.settle();
     }
 

@@ -1,12 +1,14 @@
 //! What the broker wants agreed and asks for until it sees it applied: damaged replicas reported, emptied ones known as
-//! empty, removals confirmed.
+//! empty, removals confirmed, its door for browsers announced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use log_core::{BrokerEpoch, MonoTime, TopicId, TopicPartition};
 use log_store::Disk;
-use metadata_core::record::{ConfirmRemoval, ReportFaulty, ResetReplica};
+use metadata_core::record::{
+    AnnounceBrowserDoor, BROWSER_DOOR_LEVEL, BrowserDoor, ConfirmRemoval, ReportFaulty, ResetReplica,
+};
 use metadata_core::{ClusterImage, MetadataQuorum, MetadataRecord};
 
 use super::Control;
@@ -26,6 +28,8 @@ pub(super) struct Wishes {
     pub(super) resets: BTreeSet<TopicPartition>,
     /// Deleted topics, with the shards that hold nothing of them any more.
     removals: BTreeMap<TopicId, BTreeSet<ShardId>>,
+    /// How pages in browsers shall be told to reach this broker.
+    pub(super) door: Option<BrowserDoor>,
     /// When each wish was proposed last.
     asked: BTreeMap<Wish, MonoTime>,
 }
@@ -35,6 +39,7 @@ enum Wish {
     Faulty(TopicPartition),
     Reset(TopicPartition),
     Removal(TopicId),
+    Door,
 }
 
 impl Wishes {
@@ -44,6 +49,7 @@ impl Wishes {
             faulty: BTreeSet::new(),
             resets: BTreeSet::new(),
             removals: BTreeMap::new(),
+            door: None,
             asked: BTreeMap::new(),
         }
     }
@@ -64,15 +70,23 @@ impl Wishes {
         let expected =
             |topic: &TopicId| image.deleted_topic(*topic).is_some_and(|mark| mark.holders.contains(&own));
         self.removals.retain(|topic, _| expected(topic) || image.topic(*topic).is_some());
+        let door = self.wishes_door(own, image).is_some();
         let (faulty, resets, removals) = (&self.faulty, &self.resets, &self.removals);
         self.asked.retain(|wish, _| match wish {
             Wish::Faulty(key) => faulty.contains(key),
             Wish::Reset(key) => resets.contains(key),
             Wish::Removal(topic) => removals.contains_key(topic),
+            Wish::Door => door,
         });
     }
 
-    fn due(&self, now: MonoTime, image: &ClusterImage) -> Vec<Wish> {
+    /// The door to announce, while the image shows another one.
+    fn wishes_door(&self, own: log_core::BrokerId, image: &ClusterImage) -> Option<&BrowserDoor> {
+        let allowed = image.feature_level() >= BROWSER_DOOR_LEVEL;
+        self.door.as_ref().filter(|door| allowed && image.browser_door(own) != Some(*door))
+    }
+
+    fn due(&self, now: MonoTime, own: log_core::BrokerId, image: &ClusterImage) -> Vec<Wish> {
         let confirmed = |(topic, shards): (&TopicId, &BTreeSet<ShardId>)| {
             let deleted = image.deleted_topic(*topic).is_some();
             (deleted && shards.len() >= self.shards).then_some(Wish::Removal(*topic))
@@ -80,6 +94,7 @@ impl Wishes {
         let all = self.faulty.iter().copied().map(Wish::Faulty);
         let all = all.chain(self.resets.iter().copied().map(Wish::Reset));
         let all = all.chain(self.removals.iter().filter_map(confirmed));
+        let all = all.chain(self.wishes_door(own, image).map(|_| Wish::Door));
         let due = |wish: &Wish| self.asked.get(wish).is_none_or(|at| now >= at.after(WISH_RETRY));
         all.filter(due).take(WISHES_AT_ONCE).collect()
     }
@@ -91,17 +106,25 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         self.wishes.drop_fulfilled(self.config.broker, &self.image);
         let Some(broker_epoch) = self.life.broker_epoch() else { return };
         let mut removed = Vec::new();
-        for wish in self.wishes.due(self.now.mono, &self.image) {
+        for wish in self.wishes.due(self.now.mono, self.config.broker, &self.image) {
             self.wishes.asked.insert(wish, self.now.mono);
             match wish {
                 Wish::Removal(topic_id) => removed.push(topic_id),
                 Wish::Faulty(partition) => self.propose_faulty(partition, broker_epoch),
                 Wish::Reset(partition) => self.propose_reset(partition, broker_epoch),
+                Wish::Door => self.propose_door(broker_epoch),
             }
         }
         if !removed.is_empty() {
             let (broker, topics) = (self.config.broker, removed);
             self.propose_own(MetadataRecord::ConfirmRemoval(ConfirmRemoval { broker, broker_epoch, topics }));
+        }
+    }
+
+    fn propose_door(&mut self, broker_epoch: BrokerEpoch) {
+        if let Some(door) = self.wishes.door.clone() {
+            let record = AnnounceBrowserDoor { broker: self.config.broker, broker_epoch, door };
+            self.propose_own(MetadataRecord::AnnounceBrowserDoor(record));
         }
     }
 

@@ -11,7 +11,8 @@ use crate::error::Refusal;
 use crate::image::{Broker, ClusterImage, Condition, Standing};
 use crate::outcome::{Answer, Change};
 use crate::record::{
-    BrokerShuttingDown, FenceBrokers, RegisterBroker, SuspectReport, UnfenceBroker, UnregisterBroker,
+    AnnounceBrowserDoor, BrokerShuttingDown, FenceBrokers, RegisterBroker, SuspectReport, UnfenceBroker,
+    UnregisterBroker,
 };
 
 impl ClusterImage {
@@ -29,6 +30,10 @@ impl ClusterImage {
             Arc::make_mut(&mut self.reserved).remove(&broker);
         }
         step.changes.push(Change::Broker(broker));
+        if !known {
+            // Its certificates are gone with the directory.
+            self.forget_browser_door(step, broker);
+        }
         let findings = Findings::new(fields);
         self.edit_partitions(
             step,
@@ -82,6 +87,7 @@ impl ClusterImage {
         }
         Arc::make_mut(&mut self.brokers).remove(&broker);
         step.changes.push(Change::Broker(broker));
+        self.forget_browser_door(step, broker);
         self.edit_partitions(
             step,
             |partition| partition.replica(broker).is_some(),
@@ -140,6 +146,25 @@ impl ClusterImage {
         }
         self.stand_down(step, &BTreeSet::from([broker]), Standing::ShuttingDown);
         Ok(Answer::Done)
+    }
+
+    pub(super) fn announce_browser_door(
+        &mut self,
+        step: &mut Step,
+        fields: &AnnounceBrowserDoor,
+    ) -> Result<Answer, Refusal> {
+        let broker = fields.broker;
+        self.current_broker(broker, fields.broker_epoch)?;
+        Arc::make_mut(&mut self.browser_doors).insert(broker, fields.door.clone());
+        step.changes.push(Change::BrowserDoor(broker));
+        Ok(Answer::Done)
+    }
+
+    fn forget_browser_door(&mut self, step: &mut Step, broker: BrokerId) {
+        if self.browser_doors.contains_key(&broker) {
+            Arc::make_mut(&mut self.browser_doors).remove(&broker);
+            step.changes.push(Change::BrowserDoor(broker));
+        }
     }
 
     /// Some brokers lead no more and are in no ISR, all in one step, so that each who leaves while too few remain enters

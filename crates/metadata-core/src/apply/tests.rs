@@ -53,10 +53,15 @@ pub(crate) fn registration(broker: i32, directory: u8, incarnation: u64) -> Regi
 impl World {
     /// A formed cluster without brokers.
     pub(crate) fn formed() -> Self {
+        Self::formed_at(FEATURE_LEVEL_MAX)
+    }
+
+    /// A cluster of that feature level, without brokers.
+    pub(crate) fn formed_at(feature_level: u16) -> Self {
         let mut world = Self { image: ClusterImage::new(), now_ms: 1_000_000, incarnation: 0 };
         world.ok(MetadataRecord::FormCluster(FormCluster {
             cluster_id: ClusterId([9; 16]),
-            feature_level: 1,
+            feature_level,
             configs: Vec::new(),
         }));
         world
@@ -133,6 +138,24 @@ impl World {
         let mut fields = registration(broker, u8::try_from(broker).unwrap(), self.next_incarnation());
         fields.report.faulty = vec![p0()];
         self.register_as(fields);
+    }
+
+    /// The record with which a broker says how pages reach it.
+    pub(crate) fn announcement(&self, broker: i32, webtransport: &str) -> MetadataRecord {
+        let certificate =
+            BrowserCertificate { sha256: [6; 32], not_before: Timestamp(1), not_after: Timestamp(2) };
+        let door = BrowserDoor {
+            webtransport: Some(webtransport.into()),
+            websocket: None,
+            certificates: vec![certificate],
+        };
+        let broker_epoch = self.epoch(broker);
+        MetadataRecord::AnnounceBrowserDoor(AnnounceBrowserDoor { broker: b(broker), broker_epoch, door })
+    }
+
+    pub(crate) fn announce(&mut self, broker: i32, webtransport: &str) {
+        let record = self.announcement(broker, webtransport);
+        self.ok(record);
     }
 
     pub(crate) fn register_as(&mut self, fields: RegisterBroker) -> BrokerEpoch {

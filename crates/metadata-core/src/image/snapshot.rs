@@ -17,13 +17,19 @@ use serde::{Deserialize, Serialize};
 use super::{Broker, ClusterEvent, ClusterImage, DeletedTopic, JoinToken, Partition, Reservation, Topic};
 use crate::config::{ClusterSettings, ConfigMap, Scope, TopicSettings, restore};
 use crate::error::DecodeError;
-use crate::record::{FEATURE_LEVEL_MAX, TokenHash};
+use crate::record::{BROWSER_DOOR_LEVEL, BrowserDoor, FEATURE_LEVEL_MAX, TokenHash};
 
 /// The first bytes of a snapshot.
 pub const SNAPSHOT_MAGIC: [u8; 8] = *b"HWIMAGE\0";
-/// The format that this build writes.
-pub const SNAPSHOT_FORMAT: u16 = 1;
+/// The greatest format that this build reads. An image is written in the one that its feature level allows, so that every
+/// broker of the cluster can read it.
+pub const SNAPSHOT_FORMAT_MAX: u16 = 2;
+/// Has doors for browsers behind the fields of the first format.
+const FORMAT_WITH_DOORS: u16 = 2;
+const FORMAT_FIRST: u16 = 1;
 const HEADER_LEN: usize = 24;
+/// Why writing cannot fail.
+const WRITABLE: &str = "an image holds only what postcard can write";
 
 #[derive(Serialize, Deserialize)]
 struct StoredImage {
@@ -54,11 +60,16 @@ impl ClusterImage {
     /// The image as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let stored = self.store();
-        let body = postcard::to_allocvec(&stored).expect("an image holds only what postcard can write");
+        let with_doors = self.feature_level >= BROWSER_DOOR_LEVEL;
+        let mut body = postcard::to_allocvec(&self.store()).expect(WRITABLE);
+        if with_doors {
+            let doors: Vec<_> = self.browser_doors.iter().collect();
+            body = postcard::to_extend(&doors, body).expect(WRITABLE);
+        }
+        let format = if with_doors { FORMAT_WITH_DOORS } else { FORMAT_FIRST };
         let mut out = Vec::with_capacity(HEADER_LEN + body.len());
         out.extend_from_slice(&SNAPSHOT_MAGIC);
-        out.extend_from_slice(&SNAPSHOT_FORMAT.to_le_bytes());
+        out.extend_from_slice(&format.to_le_bytes());
         out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
         out.extend_from_slice(&(body.len() as u64).to_le_bytes());
@@ -78,8 +89,9 @@ impl ClusterImage {
         let (_, rest) = rest.split_first_chunk::<2>().ok_or(short)?;
         let (sum, rest) = rest.split_first_chunk::<4>().ok_or(short)?;
         let (len, body) = rest.split_first_chunk::<8>().ok_or(short)?;
-        if *magic != SNAPSHOT_MAGIC || u16::from_le_bytes(*format) != SNAPSHOT_FORMAT {
-            return Err(DecodeError::Format { found: format[0] });
+        let format = u16::from_le_bytes(*format);
+        if *magic != SNAPSHOT_MAGIC || !(FORMAT_FIRST..=SNAPSHOT_FORMAT_MAX).contains(&format) {
+            return Err(DecodeError::Format { found: format.to_le_bytes()[0] });
         }
         if u64::from_le_bytes(*len) != body.len() as u64 {
             return Err(short);
@@ -90,10 +102,14 @@ impl ClusterImage {
         }
         let (stored, rest): (StoredImage, _) =
             postcard::take_from_bytes(body).map_err(|_| DecodeError::Image)?;
+        let (doors, rest): (Vec<(BrokerId, BrowserDoor)>, _) = match format {
+            FORMAT_WITH_DOORS => postcard::take_from_bytes(rest).map_err(|_| DecodeError::Image)?,
+            _ => (Vec::new(), rest),
+        };
         if !rest.is_empty() || stored.feature_level > FEATURE_LEVEL_MAX {
             return Err(DecodeError::Image);
         }
-        Self::restore(stored)
+        Self::restore(stored, doors)
     }
 
     fn store(&self) -> StoredImage {
@@ -112,7 +128,7 @@ impl ClusterImage {
         }
     }
 
-    fn restore(stored: StoredImage) -> Result<Self, DecodeError> {
+    fn restore(stored: StoredImage, doors: Vec<(BrokerId, BrowserDoor)>) -> Result<Self, DecodeError> {
         let configs = restore(Scope::Cluster, &stored.configs).map_err(|_| DecodeError::Image)?;
         let topics = stored.topics.into_iter().map(|topic| restore_topic(topic, &configs));
         let topics: BTreeMap<TopicId, Arc<Topic>> = topics.collect::<Result<_, _>>()?;
@@ -125,6 +141,7 @@ impl ClusterImage {
             brokers: Arc::new(
                 stored.brokers.into_iter().map(|broker| (broker.id, Arc::new(broker))).collect(),
             ),
+            browser_doors: Arc::new(doors.into_iter().collect()),
             partitions: topics.values().map(|topic| topic.partition_count()).fold(0, i32::saturating_add),
             topics: Arc::new(topics),
             names: Arc::new(names),

@@ -22,6 +22,7 @@ fn rich() -> ClusterImage {
     let (broker, broker_epoch) = (b(1), world.epoch(1));
     world.ok(MetadataRecord::AllocateProducerIds(AllocateProducerIds { broker, broker_epoch, count: 10 }));
     world.ok(MetadataRecord::DeleteTopic(DeleteTopic { topic_id: TOPIC }));
+    world.announce(2, "https://h:1/kafka");
     world.ok(MetadataRecord::CreateTopic(CreateTopic {
         topic_id: TopicId([8; 16]),
         name: "orders".into(),
@@ -41,14 +42,24 @@ fn an_image_comes_back_from_its_bytes() {
 }
 
 #[test]
+fn an_image_of_a_lower_feature_level_is_written_as_its_brokers_read_it() {
+    let mut world = World::formed_at(1);
+    world.register(1);
+    let bytes = world.image.encode();
+    assert_eq!(bytes[8], 1);
+    assert_eq!(ClusterImage::decode(&bytes), Ok(world.image));
+    assert_eq!(rich().encode()[8], 2);
+}
+
+#[test]
 fn damage_and_other_formats_are_refused() {
     let bytes = rich().encode();
     let mut flipped = bytes.clone();
     *flipped.last_mut().unwrap() ^= 1;
     assert!(matches!(ClusterImage::decode(&flipped), Err(DecodeError::Checksum { .. })));
     let mut newer = bytes.clone();
-    newer[8] = 2;
-    assert_eq!(ClusterImage::decode(&newer), Err(DecodeError::Format { found: 2 }));
+    newer[8] = 3;
+    assert_eq!(ClusterImage::decode(&newer), Err(DecodeError::Format { found: 3 }));
     assert!(matches!(ClusterImage::decode(&bytes[..bytes.len() - 1]), Err(DecodeError::Short { .. })));
     assert!(matches!(ClusterImage::decode(&[]), Err(DecodeError::Short { .. })));
 }

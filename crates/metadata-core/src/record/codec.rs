@@ -22,7 +22,9 @@ pub const ENTRY_HEADER_LEN: usize = 35;
 /// The least feature level that this build can work with.
 pub const FEATURE_LEVEL_MIN: u16 = 1;
 /// The greatest feature level that this build knows.
-pub const FEATURE_LEVEL_MAX: u16 = 1;
+pub const FEATURE_LEVEL_MAX: u16 = 2;
+/// The feature level from which on brokers announce their doors for browsers.
+pub const BROWSER_DOOR_LEVEL: u16 = 2;
 
 /// The number of each kind of record on disk; never reused.
 #[repr(u8)]
@@ -51,6 +53,7 @@ enum Kind {
     UseJoinToken = 21,
     NoOp = 22,
     ResignLeader = 23,
+    AnnounceBrowserDoor = 24,
 }
 
 impl Entry {
@@ -95,7 +98,10 @@ impl MetadataRecord {
     /// The feature level that the cluster must have before this record may be applied.
     #[must_use]
     pub const fn required_level(&self) -> u16 {
-        FEATURE_LEVEL_MIN
+        match self {
+            Self::AnnounceBrowserDoor(_) => BROWSER_DOOR_LEVEL,
+            _ => FEATURE_LEVEL_MIN,
+        }
     }
 
     /// The version in which this build writes the record.
@@ -128,6 +134,7 @@ impl MetadataRecord {
             Self::UseJoinToken(_) => Kind::UseJoinToken,
             Self::NoOp => Kind::NoOp,
             Self::ResignLeader(_) => Kind::ResignLeader,
+            Self::AnnounceBrowserDoor(_) => Kind::AnnounceBrowserDoor,
         }
     }
 
@@ -156,6 +163,7 @@ impl MetadataRecord {
             Self::UseJoinToken(fields) => append(fields, out),
             Self::NoOp => out,
             Self::ResignLeader(fields) => append(fields, out),
+            Self::AnnounceBrowserDoor(fields) => append(fields, out),
         }
     }
 
@@ -188,12 +196,13 @@ impl MetadataRecord {
             Kind::UseJoinToken => Self::UseJoinToken(read(kind, fields)?),
             Kind::NoOp => read::<()>(kind, fields).map(|()| Self::NoOp)?,
             Kind::ResignLeader => Self::ResignLeader(read(kind, fields)?),
+            Kind::AnnounceBrowserDoor => Self::AnnounceBrowserDoor(read(kind, fields)?),
         })
     }
 }
 
 impl Kind {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::FormCluster,
         Self::RegisterBroker,
         Self::UnregisterBroker,
@@ -217,6 +226,7 @@ impl Kind {
         Self::UseJoinToken,
         Self::NoOp,
         Self::ResignLeader,
+        Self::AnnounceBrowserDoor,
     ];
 
     fn from_number(number: u8) -> Option<Self> {

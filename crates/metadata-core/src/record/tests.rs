@@ -108,6 +108,19 @@ fn the_later_ones() -> Vec<MetadataRecord> {
             leader: broker,
             leader_epoch: LeaderEpoch(5),
         }),
+        MetadataRecord::AnnounceBrowserDoor(AnnounceBrowserDoor {
+            broker,
+            broker_epoch,
+            door: BrowserDoor {
+                webtransport: Some("https://h:1/kafka".into()),
+                websocket: None,
+                certificates: vec![BrowserCertificate {
+                    sha256: [6; 32],
+                    not_before: Timestamp(1),
+                    not_after: Timestamp(2),
+                }],
+            },
+        }),
     ]
 }
 
@@ -172,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_survives_cuts_and_flips(which in 0..23usize, cut in any::<prop::sample::Index>(), flip in any::<u8>()) {
+    fn decoding_survives_cuts_and_flips(which in 0..24usize, cut in any::<prop::sample::Index>(), flip in any::<u8>()) {
         let mut bytes = entry(one_of_each().swap_remove(which)).encode();
         let at = cut.index(bytes.len());
         let _ = Entry::decode(MetadataOffset(0), &bytes[..at]);

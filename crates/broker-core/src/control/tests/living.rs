@@ -1,5 +1,8 @@
 //! Registration, sessions, fail-over, restarts; mutations B1, B2.
 
+use log_core::Timestamp;
+use metadata_core::record::{BrowserCertificate, BrowserDoor};
+
 use super::*;
 
 fn registered(net: &Net, broker: i32) -> Vec<&Told> {
@@ -231,4 +234,27 @@ fn a_stop_without_a_controller_ends_after_a_while() {
     assert_eq!((net.nodes[&2].stopped, net.phase(2)), (None, ControlPhase::Stopping));
     net.run(1_000);
     assert_eq!(net.nodes[&2].stopped, Some((ExitCode::Clean, true)));
+}
+
+#[test]
+fn a_door_for_browsers_is_announced_whoever_is_the_controller_and_again_after_a_change() {
+    let mut net = Net::of(3);
+    let door = |hash| BrowserDoor {
+        webtransport: Some("https://h:1/kafka".into()),
+        websocket: None,
+        certificates: vec![BrowserCertificate {
+            sha256: [hash; 32],
+            not_before: Timestamp(1),
+            not_after: Timestamp(2),
+        }],
+    };
+    for hash in [1, 2] {
+        let (now, announced) = (net.now(), door(hash));
+        net.control(3).handle_browser_door(now, announced);
+        net.run(2_000);
+        for broker in 1..=3 {
+            assert_eq!(net.image(broker).browser_door(b(3)), Some(&door(hash)));
+        }
+    }
+    net.assert_agreed();
 }

@@ -210,3 +210,29 @@ fn a_broker_is_removed_only_when_it_does_not_live_and_loses_every_seat() {
     world.register(3);
     assert_eq!(world.seats(), "leader 1@0 isr [1 2] elr []");
 }
+
+#[test]
+fn a_door_for_browsers_stays_with_its_directory() {
+    let mut world = World::brokers(2);
+    let early = world.announcement(1, "https://early/kafka");
+    world.announce(1, "https://one/kafka");
+    let url = |world: &World| world.image.browser_door(b(1)).and_then(|door| door.webtransport.clone());
+    world.register(1);
+    assert_eq!(url(&world).as_deref(), Some("https://one/kafka"));
+    assert!(matches!(world.refused(early), Refusal::StaleBrokerEpoch { .. }));
+    world.fence(&[1]);
+    world.register_from(1, 11);
+    assert_eq!(url(&world), None);
+    world.announce(1, "https://two/kafka");
+    world.fence(&[1]);
+    world.ok(MetadataRecord::UnregisterBroker(UnregisterBroker { broker: b(1), broker_epoch: None }));
+    assert_eq!(url(&world), None);
+}
+
+#[test]
+fn a_door_for_browsers_needs_the_feature_level_that_knows_it() {
+    let mut world = World::formed_at(1);
+    world.register(1);
+    let record = world.announcement(1, "https://one/kafka");
+    assert_eq!(world.refused(record), Refusal::FeatureLevel { required: 2, level: 1 });
+}

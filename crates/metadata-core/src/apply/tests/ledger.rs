@@ -37,11 +37,16 @@ fn a_cluster_is_formed_once_and_first() {
 
 #[test]
 fn the_feature_level_rises_only_to_what_every_broker_knows() {
-    let mut world = World::brokers(1);
+    let mut world = World::formed_at(1);
     let raise = |level| MetadataRecord::SetFeatureLevel(SetFeatureLevel { level });
+    world.register_as(RegisterBroker { feature_level_max: 1, ..registration(2, 2, 1) });
+    world.register(1);
     assert!(matches!(world.refused(raise(1)), Refusal::FeatureLevel { .. }));
     assert!(matches!(world.refused(raise(2)), Refusal::FeatureLevelRefused { .. }));
-    let old = RegisterBroker { feature_level_max: 0, ..registration(2, 2, 1) };
+    world.register_as(registration(2, 2, 2));
+    world.ok(raise(2));
+    assert!(matches!(world.refused(raise(3)), Refusal::FeatureLevelRefused { .. }));
+    let old = RegisterBroker { feature_level_max: 1, ..registration(3, 3, 1) };
     let refusal = world.refused(MetadataRecord::RegisterBroker(Box::new(old)));
     assert!(matches!(refusal, Refusal::FeatureLevelRefused { .. }));
 }
