@@ -9,13 +9,16 @@ use compression::CODECS;
 use disk::{DirectoryError, DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
 use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
+use metadata_core::record::BrowserDoor;
 use metadata_core::{Endpoint, Listener};
 use replica::{BindError, ClusterCa, Identity, JoinToken, PeerEndpoint};
 
+use crate::browser::Keeper;
 use crate::clock::Clock;
 use crate::config::{Config, Tcp};
-use crate::doors::{ClientTls, QuicDoor, bind_tcp};
+use crate::doors::{ClientTls, QuicDoor, WEBTRANSPORT_PATH, bind_tcp};
 use crate::error::BootError;
+use crate::http::WEBSOCKET_PATH;
 use crate::random;
 
 /// The checksum of everything that a broker writes.
@@ -176,15 +179,16 @@ pub(crate) fn bind_replica(config: &Config) -> Result<std::net::UdpSocket, BootE
 /// Binds every socket, so that a taken address is told before anything runs.
 pub(crate) fn bind(
     config: &Config,
+    keeper: &Keeper,
     identity: &Identity,
     replica: std::net::UdpSocket,
 ) -> Result<(Sockets, Addresses), BootError> {
-    let tls = ClientTls::load(config, identity)?;
+    let tls = ClientTls::new(&keeper.shown())?;
     let listen = |address: &Tcp| bind_tcp(resolve(address)?).map_err(|cause| listening(address, cause));
     let kafka = listen(&config.listen)?;
     let bound = kafka.local_addr().map_err(BootError::Socket)?;
     let socket = replica::bind_socket(bound).map_err(|cause| listening(&config.listen, cause))?;
-    let quic = QuicDoor::open(socket, &tls, config.connection_idle)?;
+    let quic = QuicDoor::open(socket, &tls)?;
     let peers = PeerEndpoint::open(replica, identity)?;
     let http = listen(&config.http_listen)?;
     let addresses = Addresses {
@@ -218,6 +222,20 @@ pub(crate) fn endpoints(config: &Config, bound: &Addresses) -> Vec<Endpoint> {
         endpoint(Listener::Http, &config.http_advertise, bound.http),
         endpoint(Listener::Replica, &config.replica_advertise, bound.replica),
     ]
+}
+
+/// How pages are told to reach this broker.
+pub(crate) fn browser_door(keeper: &Keeper, endpoints: &[Endpoint]) -> BrowserDoor {
+    let address = |listener| {
+        let found = endpoints.iter().find(|endpoint| endpoint.listener == listener)?;
+        Some(Tcp { host: found.host.clone(), port: found.port }.to_string())
+    };
+    let scheme = if keeper.is_of_the_user() { "wss" } else { "ws" };
+    BrowserDoor {
+        webtransport: address(Listener::Quic).map(|address| format!("https://{address}{WEBTRANSPORT_PATH}")),
+        websocket: address(Listener::Http).map(|address| format!("{scheme}://{address}{WEBSOCKET_PATH}")),
+        certificates: keeper.facts(),
+    }
 }
 
 fn told(bound: SocketAddr) -> Tcp {

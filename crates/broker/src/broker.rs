@@ -13,6 +13,7 @@ use disk::{FileDisk, Waker};
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
 use log_store::MemoryDisk;
 use log_store::directory::{set_unknown_topics_aside, write_clean_mark};
+use metadata_core::record::BrowserDoor;
 use metadata_core::{QuorumMember, SoloQuorum};
 use quorum::{ENTRIES_KEPT_BEHIND_SNAPSHOT, RaftQuorum, Start};
 use replica::{PeerEndpoint, Pool, Target};
@@ -23,14 +24,15 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::boot::{self, Addresses, Home, Sockets};
+use crate::browser::{Keeper, Origins, Rules, Seats};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control_host::ControlHost;
 use crate::doors::accept_clients;
 use crate::error::BootError;
-use crate::http;
+use crate::http::{self, Site, WebSocket};
 use crate::joining::{self, Gate};
-use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToShard};
+use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToShard, Turns};
 use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
 use crate::shard_thread::{self, ShardStart};
 use crate::status::Status;
@@ -206,8 +208,10 @@ impl Running {
         let clock = Clock::start();
         let replica = boot::bind_replica(config)?;
         let mut home = boot::open_home(config, replica.local_addr().map_err(BootError::Socket)?).await?;
-        let (sockets, addresses) = boot::bind(config, &home.identity, replica)?;
+        let keeper = Rc::new(Keeper::open(config, &home.identity, clock)?);
+        let (sockets, addresses) = boot::bind(config, &keeper, &home.identity, replica)?;
         let endpoints = boot::endpoints(config, &addresses);
+        let door = boot::browser_door(&keeper, &endpoints);
         let control_config = boot::control_config(config, &home.format, home.clean, endpoints, clock);
         let (wake, disk_wake) = waker();
         let recovered = Recovered::open(&control_config, home.handle.disk(wake))?;
@@ -218,6 +222,11 @@ impl Running {
 
         let count = boot::shards(config);
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| mpsc::unbounded_channel()).unzip();
+        let rules = Arc::new(Rules {
+            origins: Origins::new(config.allowed_origins.clone()),
+            idle: config.connection_idle,
+        });
+        let seats = Seats::new(config.connections_max);
         let mut shards = Vec::new();
         for (number, inbox) in (0..count).zip(receivers) {
             let (wake, disk_wake) = waker();
@@ -230,7 +239,7 @@ impl Running {
                     links,
                     inbox,
                     peers: Some(sockets.peers.clone()),
-                    tls: Some(sockets.tls.clone()),
+                    doors: Some((sockets.tls.clone(), rules.clone(), seats.clone())),
                     clock,
                 })
                 .map_err(BootError::Thread)?,
@@ -245,7 +254,9 @@ impl Running {
         // One pool for both: the quorum's messages and the heartbeats take the same connection.
         spawn_local(caller.run(pool.clone()));
         spawn_local(keep_voters_in_reach(host, pool));
-        running.spawn_tasks(sockets, senders, shown, clock, [disk_wake, quorum_wake])?;
+        let browsers = Browsers { rules, seats, keeper, door };
+        running.spawn_doors(sockets, senders.clone(), shown.clone(), clock, browsers)?;
+        running.spawn_tasks(senders, shown, clock, [disk_wake, quorum_wake]);
         // Whoever started the broker and went away has dropped it: it is asked to stop.
         let _ = started.send(Ok((addresses, clients)));
         Ok(running)
@@ -253,31 +264,17 @@ impl Running {
 
     fn spawn_tasks(
         &self,
-        sockets: Sockets,
         shards: Vec<ShardSender<disk::File>>,
         shown: watch::Receiver<Standing>,
         clock: Clock,
         [disk_wake, quorum_wake]: [Arc<Notify>; 2],
-    ) -> Result<(), BootError> {
+    ) {
         let host = &self.host;
         let watched = host.clone();
         spawn_local(on_wake(disk_wake, move || watched.with(|control, now| control.handle_disk(now))));
         let watched = host.clone();
         spawn_local(on_wake(quorum_wake, move || watched.with(|control, now| control.handle_quorum(now))));
-        spawn_local(accept_peers(host.clone(), self.peers.clone(), shards.clone()));
-        let http = TcpListener::from_std(sockets.http).map_err(BootError::Socket)?;
-        let status = status(self.home.format.broker, host, shards.clone(), shown.clone(), clock);
-        spawn_local(http::serve(http, Rc::new(status)));
-        let kafka = TcpListener::from_std(sockets.kafka).map_err(BootError::Socket)?;
-        let quic_shards = shards.clone();
-        let first = shown.clone();
-        let mut ready = shown;
-        spawn_local(async move {
-            if ready.wait_for(|standing| standing.status.is_ready()).await.is_ok() {
-                spawn_local(sockets.quic.accept_clients(quic_shards));
-                accept_clients(kafka, shards).await;
-            }
-        });
+        spawn_local(accept_peers(host.clone(), self.peers.clone(), shards));
         spawn_local(set_aside(
             host.clone(),
             self.home.handle.path().to_owned(),
@@ -287,9 +284,39 @@ impl Running {
             host.clone(),
             self.home.handle.path().to_owned(),
             self.home.identity.ca.clone(),
-            first,
+            shown,
             clock,
         ));
+    }
+
+    fn spawn_doors(
+        &self,
+        sockets: Sockets,
+        shards: Vec<ShardSender<disk::File>>,
+        shown: watch::Receiver<Standing>,
+        clock: Clock,
+        browsers: Browsers,
+    ) -> Result<(), BootError> {
+        let host = &self.host;
+        let Browsers { rules, seats, keeper, door } = browsers;
+        let tls = keeper.is_of_the_user().then(|| sockets.tls.http.clone());
+        let http = TcpListener::from_std(sockets.http).map_err(BootError::Socket)?;
+        let status = status(self.home.format.broker, host, shards.clone(), shown.clone(), clock);
+        let announce = announcer(host.clone(), keeper.clone(), door);
+        let (rotated, announced) = (keeper.clone(), announce.clone());
+        let rotate = Box::new(move || rotated.rotate().map(|()| announced()));
+        let site = Site { status, rules, seats, tls, rotate, let_in: let_in(shards.clone()) };
+        spawn_local(http::serve(http, Rc::new(site)));
+        announce();
+        spawn_local(async move { keeper.keep(announce).await });
+        let kafka = TcpListener::from_std(sockets.kafka).map_err(BootError::Socket)?;
+        let mut ready = shown;
+        spawn_local(async move {
+            if ready.wait_for(|standing| standing.status.is_ready()).await.is_ok() {
+                spawn_local(sockets.quic.accept_clients(shards.clone()));
+                accept_clients(kafka, shards).await;
+            }
+        });
         Ok(())
     }
 
@@ -306,6 +333,26 @@ impl Running {
         drop(self.shards);
         drop(self.home.lock);
         code
+    }
+}
+
+/// What the doors for browsers need.
+struct Browsers {
+    rules: Arc<Rules>,
+    seats: Seats,
+    keeper: Rc<Keeper>,
+    door: BrowserDoor,
+}
+
+/// Tells the cluster how pages reach this broker, with the certificates of the moment.
+fn announcer(
+    host: Rc<ControlHost<FileDisk, RaftQuorum>>,
+    keeper: Rc<Keeper>,
+    door: BrowserDoor,
+) -> impl Fn() + Clone {
+    move || {
+        let door = BrowserDoor { certificates: keeper.facts(), ..door.clone() };
+        host.with(|control, now| control.handle_browser_door(now, door));
     }
 }
 
@@ -399,6 +446,15 @@ fn clients<F: Send + 'static>(shards: Vec<ShardSender<F>>) -> Clients {
         }
     };
     Clients { connect: Arc::new(connect) }
+}
+
+/// Hands WebSockets to the shards in turn.
+fn let_in(shards: Vec<ShardSender<disk::File>>) -> Box<dyn Fn(WebSocket)> {
+    let turns = std::cell::RefCell::new(Turns::default());
+    Box::new(move |socket| {
+        // A shard that is gone drops the socket, which the page sees.
+        let _ = turns.borrow_mut().next(&shards).send(ToShard::WebSocket(socket));
+    })
 }
 
 fn status(

@@ -76,16 +76,11 @@ pub enum BootError {
     /// A thread cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(#[source] io::Error),
-    /// A file is no PEM of the kind wanted.
-    #[error("{} holds no {wanted} in PEM", path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// What it should hold.
-        wanted: &'static str,
-    },
-    /// The TLS library refuses a certificate.
-    #[error("the certificate for clients is not usable: {0}")]
+    /// A certificate for clients.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The TLS library refuses the configuration.
+    #[error("TLS for clients is not usable: {0}")]
     Tls(#[from] rustls::Error),
     /// The copy of the metadata log.
     #[error("the copy of the metadata log: {0}")]
@@ -96,4 +91,43 @@ pub enum BootError {
     /// Control's thread ended before it said why.
     #[error("the broker ended while it was starting")]
     Ended,
+}
+
+/// Why a certificate for clients is not used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateError {
+    /// A file is no PEM of the kind wanted, or cannot be read.
+    #[error("{} holds no {wanted} in PEM", path.display())]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        wanted: &'static str,
+    },
+    /// The certificate does not fit its key, or the TLS library cannot use it.
+    #[error("the certificate {called} is not usable: {cause}")]
+    Unusable {
+        /// Its file, or what it is for.
+        called: String,
+        /// What the TLS library says.
+        cause: rustls::Error,
+    },
+    /// A file cannot be written.
+    #[error("{} cannot be written: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A certificate cannot be made.
+    #[error("a certificate for browsers cannot be made: {0}")]
+    Making(#[from] rcgen::Error),
+    /// A certificate that was just made cannot be read.
+    #[error("a certificate for browsers that was just made cannot be read")]
+    Made,
+    /// The user's certificate serves, which only the user can replace.
+    #[error("the certificate of tls-cert serves browsers too: replace its files, they are read again")]
+    OfTheUser,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use broker_core::{ConnectionId, Door, Shard, ShardAction};
+use broker_core::{ConnectionId, Door, DoorKind, Limits, Shard, ShardAction};
 use kafka_wire::{FrameError, FrameReader};
 use log_core::{MonoTime, Now};
 use log_store::Disk;
@@ -30,7 +30,7 @@ pub(crate) struct Host<D: Disk> {
     links: Links<D::File>,
     replication: Replication<D::File>,
     clock: Clock,
-    request_bytes_max: usize,
+    limits: Limits,
     /// The shard's next deadline moved forward.
     rearm: Notify,
     armed: Cell<Option<MonoTime>>,
@@ -55,14 +55,14 @@ where
         links: Links<D::File>,
         replication: Replication<D::File>,
         clock: Clock,
-        request_bytes_max: usize,
+        limits: Limits,
     ) -> Rc<Self> {
         Rc::new(Self {
             state: RefCell::new(State { shard, outlets: BTreeMap::new() }),
             links,
             replication,
             clock,
-            request_bytes_max,
+            limits,
             rearm: Notify::new(),
             armed: Cell::new(None),
             worked: Notify::new(),
@@ -71,8 +71,9 @@ where
         })
     }
 
-    pub(crate) fn request_bytes_max(&self) -> usize {
-        self.request_bytes_max
+    /// The bounds of a connection by this door.
+    pub(crate) fn limits(&self, kind: DoorKind) -> Limits {
+        self.limits.at(kind)
     }
 
     pub(crate) fn replication(&self) -> &Replication<D::File> {
@@ -218,7 +219,7 @@ where
             ShardAction::Close { connection, reason } => {
                 if let Some(outlet) = state.outlets.remove(&connection) {
                     tracing::info!("connection {} is closed: {reason}", connection.0);
-                    outlet.close();
+                    outlet.close(reason);
                 }
             }
             ShardAction::ToControl(request) => self.links.to_control(request),

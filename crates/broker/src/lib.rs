@@ -10,6 +10,7 @@
 
 mod boot;
 mod broker;
+mod browser;
 mod carrier;
 mod clock;
 pub mod config;
@@ -31,6 +32,6 @@ mod status;
 pub use boot::Addresses;
 pub use broker::Broker;
 pub use broker_core::ExitCode;
-pub use error::BootError;
+pub use error::{BootError, CertificateError};
 pub use init::{Formed, init};
 pub use links::Standing;

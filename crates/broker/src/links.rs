@@ -8,6 +8,8 @@ use replica::Arrival;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::http::WebSocket;
+
 /// What other threads hand to a shard's.
 pub(crate) enum ToShard<F> {
     /// From Control.
@@ -18,6 +20,8 @@ pub(crate) enum ToShard<F> {
     Tcp(TcpStream),
     /// A client in this process.
     Memory(DuplexStream),
+    /// A page's WebSocket, agreed on.
+    WebSocket(WebSocket),
     /// A client's QUIC connection.
     Quic(quinn::Incoming),
     /// A broker that replicates from here.

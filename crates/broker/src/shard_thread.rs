@@ -10,9 +10,10 @@ use replica::PeerEndpoint;
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::browser::{Rules, Seats};
 use crate::carrier::{self, Served};
 use crate::clock::Clock;
-use crate::doors::{self, ClientTls};
+use crate::doors::{self, ClientTls, Shared};
 use crate::host::Host;
 use crate::links::{Links, ShardReceiver, ToShard};
 use crate::replication::{self, Replication};
@@ -26,7 +27,8 @@ pub(crate) struct ShardStart<D: Disk> {
     pub(crate) links: Links<D::File>,
     pub(crate) inbox: ShardReceiver<D::File>,
     pub(crate) peers: Option<PeerEndpoint>,
-    pub(crate) tls: Option<ClientTls>,
+    /// For the doors by which clients come in; none in memory.
+    pub(crate) doors: Option<(ClientTls, Arc<Rules>, Seats)>,
     pub(crate) clock: Clock,
 }
 
@@ -51,17 +53,18 @@ where
     D: Disk + 'static,
     D::File: Served,
 {
-    let ShardStart { config, disk, disk_wake, links, mut inbox, peers, tls, clock } = start;
-    let request_bytes_max = config.limits.request_bytes_max;
+    let ShardStart { config, disk, disk_wake, links, mut inbox, peers, doors, clock } = start;
+    let shared = doors.map(|(tls, rules, seats)| Rc::new(Shared { tls, rules, seats }));
+    let limits = config.limits;
     let shard = Shard::new(clock.now(), config, disk);
-    let host = Host::new(shard, links, Replication::new(peers), clock, request_bytes_max);
+    let host = Host::new(shard, links, Replication::new(peers), clock, limits);
     spawn_local(host.clone().keep_time());
     spawn_local(host.clone().use_idle_moments());
     spawn_local(watch_disk(host.clone(), disk_wake));
     while let Some(first) = inbox.recv().await {
-        take(&host, tls.as_ref(), first);
+        take(&host, shared.as_ref(), first);
         while let Ok(next) = inbox.try_recv() {
-            take(&host, tls.as_ref(), next);
+            take(&host, shared.as_ref(), next);
         }
     }
 }
@@ -83,7 +86,7 @@ pub(crate) async fn serve_memory(
             tokio::time::sleep(crate::broker::MEMORY_LOOK).await;
         }
     });
-    run(ShardStart { config, disk, disk_wake, links, inbox, peers: None, tls: None, clock }).await;
+    run(ShardStart { config, disk, disk_wake, links, inbox, peers: None, doors: None, clock }).await;
 }
 
 async fn watch_disk<D>(host: Rc<Host<D>>, wake: Arc<Notify>)
@@ -97,7 +100,7 @@ where
     }
 }
 
-fn take<D>(host: &Rc<Host<D>>, tls: Option<&ClientTls>, input: ToShard<D::File>)
+fn take<D>(host: &Rc<Host<D>>, shared: Option<&Rc<Shared>>, input: ToShard<D::File>)
 where
     D: Disk + 'static,
     D::File: Served,
@@ -106,15 +109,22 @@ where
         ToShard::Control(message) => host.with(|shard, now| shard.handle_message(now, message)),
         ToShard::Peer(from, message) => host.with(|shard, now| shard.handle_peer(now, from, message)),
         ToShard::Tcp(stream) => {
-            spawn_local(doors::tcp(host.clone(), tls.cloned(), stream));
+            if let Some(shared) = shared.cloned() {
+                spawn_local(doors::tcp(host.clone(), shared, stream));
+            }
         }
         ToShard::Memory(stream) => {
             let door = Door { kind: DoorKind::Memory, ..Door::MEMORY };
             let (reader, writer) = tokio::io::split(stream);
             spawn_local(carrier::stream::serve(host.clone(), door, reader, writer));
         }
+        ToShard::WebSocket(arrived) => {
+            spawn_local(doors::websocket(host.clone(), arrived));
+        }
         ToShard::Quic(incoming) => {
-            spawn_local(doors::quic(host.clone(), incoming));
+            if let Some(shared) = shared.cloned() {
+                spawn_local(doors::quic(host.clone(), shared, incoming));
+            }
         }
         ToShard::Replica(arrival) => {
             spawn_local(replication::accept(host.clone(), arrival));

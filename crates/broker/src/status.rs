@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use broker_core::message::AdminError;
 use log_core::BrokerId;
+use metadata_core::record::{BrowserCertificate, BrowserDoor};
 use metadata_core::{ClusterImage, Listener};
 use tokio::sync::{oneshot, watch};
 
+use crate::http::WEBSOCKET_PATH;
 use crate::links::{ShardReport, Standing};
 
 /// Why no join token is given.
@@ -81,18 +83,52 @@ impl Status {
         })
     }
 
+    /// Where pages reach each live broker.
+    pub(crate) fn brokers(&self) -> serde_json::Value {
+        let image = self.image.borrow();
+        let live = image.brokers().filter(|broker| broker.is_active());
+        let brokers: Vec<_> =
+            live.map(|broker| browser_door(broker, image.browser_door(broker.id))).collect();
+        serde_json::json!({
+            "cluster_id": image.cluster_id().map(|id| id.to_string()),
+            "answered_by": self.broker.0,
+            "brokers": brokers,
+        })
+    }
+
     pub(crate) async fn token(&self) -> Result<String, TokenRefused> {
         (self.make_token)().await
     }
 }
 
+fn address(broker: &metadata_core::Broker, listener: Listener) -> Option<String> {
+    let found = broker.endpoints_of(listener).next();
+    found.map(|endpoint| crate::config::Tcp { host: endpoint.host.clone(), port: endpoint.port }.to_string())
+}
+
+/// A broker that has not announced its door yet has one for WebSockets at least.
+fn browser_door(broker: &metadata_core::Broker, door: Option<&BrowserDoor>) -> serde_json::Value {
+    let assumed = || address(broker, Listener::Http).map(|address| format!("ws://{address}{WEBSOCKET_PATH}"));
+    let certificates = door.map_or(&[][..], |door| door.certificates.as_slice());
+    serde_json::json!({
+        "id": broker.id.0,
+        "webtransport": door.and_then(|door| door.webtransport.as_ref()),
+        "websocket": door.map_or_else(assumed, |door| door.websocket.clone()),
+        "certificates": certificates.iter().map(certificate).collect::<Vec<_>>(),
+    })
+}
+
+fn certificate(certificate: &BrowserCertificate) -> serde_json::Value {
+    let hex: String = certificate.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    serde_json::json!({
+        "sha256": hex,
+        "not_before_ms": certificate.not_before.0,
+        "not_after_ms": certificate.not_after.0,
+    })
+}
+
 fn broker(broker: &metadata_core::Broker) -> serde_json::Value {
-    let address = |listener| {
-        let found = broker.endpoints_of(listener).next();
-        found.map(|endpoint| {
-            crate::config::Tcp { host: endpoint.host.clone(), port: endpoint.port }.to_string()
-        })
-    };
+    let address = |listener| address(broker, listener);
     serde_json::json!({
         "id": broker.id.0,
         "active": broker.is_active(),

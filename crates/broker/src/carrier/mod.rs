@@ -1,9 +1,12 @@
 //! What carries Kafka frames between clients and a shard. Each connection is served by one task on its shard's thread.
 
+mod ended;
 mod file;
 mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;
+pub(crate) mod websocket;
 
+pub(crate) use ended::Ended;
 pub(crate) use file::{Served, chunks};
 pub(crate) use outlet::Outlet;

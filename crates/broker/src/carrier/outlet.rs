@@ -2,9 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use broker_core::CloseReason;
 use kafka_wire::{Rope, Segment};
 use tokio::sync::Notify;
+
+/// How long a client may take what is left for it once its connection is to end (a guess: seconds of a slow link).
+pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// The outgoing side of a connection, owned by its shard's thread. `F` is the disk's open file.
 pub(crate) struct Outlet<F> {
@@ -14,7 +19,9 @@ pub(crate) struct Outlet<F> {
     /// Reading is allowed again.
     pub(crate) resumed: Notify,
     paused: Cell<bool>,
-    closing: Cell<bool>,
+    /// Told once, to whoever waits for the end.
+    closed: Notify,
+    closing: Cell<Option<CloseReason>>,
 }
 
 impl<F> Outlet<F> {
@@ -24,7 +31,8 @@ impl<F> Outlet<F> {
             ready: Notify::new(),
             resumed: Notify::new(),
             paused: Cell::new(false),
-            closing: Cell::new(false),
+            closed: Notify::new(),
+            closing: Cell::new(None),
         }
     }
 
@@ -34,8 +42,9 @@ impl<F> Outlet<F> {
     }
 
     /// Lets go of what is waiting: it goes out, then the connection ends.
-    pub(crate) fn close(&self) {
-        self.closing.set(true);
+    pub(crate) fn close(&self, reason: CloseReason) {
+        self.closing.set(Some(reason));
+        self.closed.notify_one();
         self.ready.notify_one();
         self.resumed.notify_one();
     }
@@ -47,13 +56,31 @@ impl<F> Outlet<F> {
         }
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
+    /// Why the connection is to end, once it is.
+    pub(crate) fn closing(&self) -> Option<CloseReason> {
         self.closing.get()
+    }
+
+    /// Waits until the connection is to end and its client has had its time to take what is left. One task waits here.
+    pub(crate) async fn overdue(&self) -> CloseReason {
+        let reason = loop {
+            match self.closing.get() {
+                Some(reason) => break reason,
+                None => self.closed.notified().await,
+            }
+        };
+        tokio::time::sleep(CLOSE_GRACE).await;
+        reason
+    }
+
+    /// Whether reading is paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused.get()
     }
 
     /// Waits while reading is paused.
     pub(crate) async fn may_read(&self) {
-        while self.paused.get() && !self.closing.get() {
+        while self.paused.get() && self.closing.get().is_none() {
             self.resumed.notified().await;
         }
     }

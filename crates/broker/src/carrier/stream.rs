@@ -8,9 +8,9 @@ use log_store::Disk;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::outlet::Outlet;
-use super::{Served, chunks};
+use super::{Ended, Served, chunks};
 use crate::host::Host;
-use broker_core::{ConnectionId, Door};
+use broker_core::{CloseReason, ConnectionId, Door};
 
 /// Serves one connection until either side ends it.
 pub(crate) async fn serve<D>(
@@ -18,41 +18,45 @@ pub(crate) async fn serve<D>(
     door: Door,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
-) where
+) -> Ended
+where
     D: Disk + 'static,
     D::File: Served,
 {
     let (id, outlet) = host.open(door);
     let ended = tokio::select! {
-        ended = read(&host, reader, id, &outlet) => ended,
-        ended = write(&host, writer, id, &outlet) => ended,
+        ended = read(&host, reader, id, door, &outlet) => ended.unwrap_or_else(Ended::from),
+        ended = write(&host, writer, id, &outlet) => ended.map_or_else(Ended::from, Ended::from),
+        reason = outlet.overdue() => reason.into(),
     };
-    if let Err(e) = ended {
-        tracing::debug!("connection {} from {:?} ended: {e}", id.0, door.peer);
-    }
+    tracing::debug!("connection {} from {:?} ended: {ended}", id.0, door.peer);
     host.closed(id);
+    ended
 }
 
 async fn read<D>(
     host: &Rc<Host<D>>,
     mut reader: impl AsyncRead + Unpin,
     id: ConnectionId,
+    door: Door,
     outlet: &Outlet<D::File>,
-) -> io::Result<()>
+) -> io::Result<Ended>
 where
     D: Disk + 'static,
     D::File: Served,
 {
-    let mut frames = FrameReader::new(host.request_bytes_max());
+    let mut frames = FrameReader::new(host.limits(door.kind).request_bytes_max);
     loop {
         outlet.may_read().await;
-        if outlet.is_closing() {
+        if outlet.closing().is_some() {
             return std::future::pending().await;
         }
         if reader.read_buf(&mut frames.spare()).await? == 0 {
-            return Ok(());
+            return Ok(Ended::ByClient);
         }
-        host.received(id, &mut frames).map_err(io::Error::other)?;
+        if let Err(e) = host.received(id, &mut frames) {
+            return Ok(e.into());
+        }
     }
 }
 
@@ -61,7 +65,7 @@ async fn write<D>(
     mut writer: impl AsyncWrite + Unpin,
     id: ConnectionId,
     outlet: &Outlet<D::File>,
-) -> io::Result<()>
+) -> io::Result<CloseReason>
 where
     D: Disk + 'static,
     D::File: Served,
@@ -78,8 +82,9 @@ where
             }
         }
         writer.flush().await?;
-        if outlet.is_closing() {
-            return writer.shutdown().await;
+        if let Some(reason) = outlet.closing() {
+            writer.shutdown().await?;
+            return Ok(reason);
         }
     }
 }

@@ -10,8 +10,8 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::Served;
 use super::outlet::Outlet;
+use super::{Ended, Served};
 use crate::host::Host;
 use broker_core::{ConnectionId, Door, DoorKind};
 
@@ -32,45 +32,40 @@ where
     let ended = tokio::select! {
         ended = read(&host, &stream, id, &outlet) => ended,
         ended = write(&host, &stream, id, &outlet) => ended,
+        reason = outlet.overdue() => reason.into(),
     };
-    if let Err(e) = ended {
-        tracing::debug!("connection {} from {:?} ended: {e}", id.0, door.peer);
-    }
+    tracing::debug!("connection {} from {:?} ended: {ended}", id.0, door.peer);
     host.closed(id);
 }
 
-async fn read<D>(
-    host: &Rc<Host<D>>,
-    stream: &TcpStream,
-    id: ConnectionId,
-    outlet: &Outlet<D::File>,
-) -> io::Result<()>
+async fn read<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> Ended
 where
     D: Disk + 'static,
     D::File: Served,
 {
-    let mut frames = FrameReader::new(host.request_bytes_max());
+    let mut frames = FrameReader::new(host.limits(DoorKind::Tcp).request_bytes_max);
     loop {
         outlet.may_read().await;
-        if outlet.is_closing() {
+        if outlet.closing().is_some() {
             return std::future::pending().await;
         }
-        stream.readable().await?;
+        if let Err(e) = stream.readable().await {
+            return e.into();
+        }
         match stream.try_read_buf(&mut frames.spare()) {
-            Ok(0) => return Ok(()),
-            Ok(_) => host.received(id, &mut frames).map_err(io::Error::other)?,
+            Ok(0) => return Ended::ByClient,
+            Ok(_) => {
+                if let Err(e) = host.received(id, &mut frames) {
+                    return e.into();
+                }
+            }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-            Err(e) => return Err(e),
+            Err(e) => return e.into(),
         }
     }
 }
 
-async fn write<D>(
-    host: &Rc<Host<D>>,
-    stream: &TcpStream,
-    id: ConnectionId,
-    outlet: &Outlet<D::File>,
-) -> io::Result<()>
+async fn write<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> Ended
 where
     D: Disk + 'static,
     D::File: Served,
@@ -81,13 +76,17 @@ where
         while !pieces.is_empty() {
             match stream.try_io(Interest::WRITABLE, || write_some(stream, &mut pieces)) {
                 Ok(n) => host.written(id, n),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
-                Err(e) => return Err(e),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if let Err(e) = stream.writable().await {
+                        return e.into();
+                    }
+                }
+                Err(e) => return e.into(),
             }
             pieces.extend(outlet.take());
         }
-        if outlet.is_closing() {
-            return Ok(());
+        if let Some(reason) = outlet.closing() {
+            return reason.into();
         }
     }
 }

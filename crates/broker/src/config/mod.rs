@@ -15,7 +15,7 @@ use log_core::BrokerId;
 
 pub use error::{ConfigError, Origin};
 pub use settings::{SETTINGS, Setting, reference};
-pub use value::{Invalid, LogFormat, Tcp};
+pub use value::{Invalid, LogFormat, PageOrigin, Tcp};
 
 /// Everything that a broker process is told; see [`SETTINGS`] for what each field means and its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Config {
     pub replica_advertise: Option<Tcp>,
     /// What people and tabs are told to connect to.
     pub http_advertise: Option<Tcp>,
+    /// Origins of pages that may connect beside those of the same host and of this machine.
+    pub allowed_origins: Vec<PageOrigin>,
     /// Shard threads; 0 is one per core.
     pub shards: u16,
     /// Certificate chain of the user's own, PEM.

@@ -57,21 +57,23 @@ settings! {
         "For every node but the first.", |c, t| c.join = Some(t.parse::<Tcp>()?.to_string());
     "token" "TOKEN" = "", "The single-use token that `highwater cluster token` printed, for join.",
         "Needed once for each joining node.", |c, t| c.token = Some(value::some_text(t)?);
-    "listen" "HOST:PORT" = "127.0.0.1:9092", "The Kafka door: plain TCP, TLS on the same port, and QUIC on the same UDP port.",
+    "listen" "HOST:PORT" = "127.0.0.1:9092", "The Kafka door: plain TCP, TLS on the same port, QUIC and WebTransport on the same UDP port.",
         "To let other machines in: 0.0.0.0:9092 or [::]:9092.", |c, t| c.listen = t.parse()?;
     "replica-listen" "HOST:PORT" = "127.0.0.1:9093", "The replica door, UDP, for brokers only.",
         "To let brokers on other machines in.", |c, t| c.replica_listen = t.parse()?;
-    "http-listen" "HOST:PORT" = "127.0.0.1:8092", "The HTTP port: health, metrics.",
-        "To let monitoring on other machines in.", |c, t| c.http_listen = t.parse()?;
+    "http-listen" "HOST:PORT" = "127.0.0.1:8092", "The HTTP port: health, metrics, and WebSockets at /ws; HTTPS on the same port where tls-cert is set.",
+        "To let monitoring and pages on other machines in.", |c, t| c.http_listen = t.parse()?;
     "advertise" "HOST:PORT" = "", "What clients are told to connect to. Without it they are told the address that they came to.",
         "Behind a proxy or a port mapping.", |c, t| c.advertise = Some(t.parse()?);
     "replica-advertise" "HOST:PORT" = "", "What other brokers are told to connect to. Without it, the address listened on.",
         "Where the address listened on is 0.0.0.0 or mapped.", |c, t| c.replica_advertise = Some(t.parse()?);
-    "http-advertise" "HOST:PORT" = "", "What people are told to connect to. Without it, the address listened on.",
+    "http-advertise" "HOST:PORT" = "", "What people and pages are told to connect to. Without it, the address listened on.",
         "Where the address listened on is 0.0.0.0 or mapped.", |c, t| c.http_advertise = Some(t.parse()?);
+    "allowed-origins" "ORIGINS" = "", "Origins of pages that may connect, separated by commas, beside pages of the same host and of this machine.",
+        "For a page that another server serves, as in https://app.example.com.", |c, t| c.allowed_origins = value::origins(t)?;
     "shards" "N" = "0", "Threads that serve partitions and connections; 0 is one per core.",
         "To share a machine with others, or run several nodes on one.", |c, t| c.shards = value::number(t, 0, 256)?;
-    "tls-cert" "FILE" = "", "Certificate chain (PEM) for clients. Without it, one of the cluster's own authority.",
+    "tls-cert" "FILE" = "", "Certificate chain (PEM) for clients and browsers, read again when the file changes. Without it, one of the cluster's own authority, and one that browsers know by its hash.",
         "In production, with a name that clients know.", |c, t| c.tls_cert = Some(PathBuf::from(value::some_text(t)?));
     "tls-key" "FILE" = "", "The key (PEM) of tls-cert.", "With tls-cert.", |c, t| c.tls_key = Some(PathBuf::from(value::some_text(t)?));
     "auto-create-topics" "BOOL" = "true", "Whether producing to, or asking for, a missing topic makes it, when the client allows it.",
@@ -88,7 +90,7 @@ settings! {
         "Larger on disks that others fill too.", |c, t| c.disk_reserve_bytes = value::size(t)?;
     "request-bytes-max" "SIZE" = "100MiB", "The largest request.",
         "Rarely; max.message.bytes of a topic is what limits records.", |c, t| c.request_bytes_max = bytes(t)?;
-    "connections-max" "N" = "10000", "Client connections at once; a further one is closed.",
+    "connections-max" "N" = "10000", "Clients at once, at all doors; a further one is refused.",
         "With very many clients; each open connection needs a file handle.", |c, t| c.connections_max = value::number(t, 1, 1_000_000)?;
     "connection-idle" "DURATION" = "10m", "A connection that is silent for this long is closed.",
         "To match a firewall that forgets connections sooner.", |c, t| c.connection_idle = value::duration(t)?;
@@ -140,6 +142,7 @@ impl Config {
             advertise: None,
             replica_advertise: None,
             http_advertise: None,
+            allowed_origins: Vec::new(),
             shards: 0,
             tls_cert: None,
             tls_key: None,

@@ -72,3 +72,13 @@ fn sizes_and_durations_have_units() {
     assert_eq!(value::duration("90s"), Ok(Duration::from_secs(90)));
     assert_eq!(value::duration("90"), Err(Invalid::NotADuration));
 }
+
+#[test]
+fn an_origin_has_a_scheme_and_a_host_and_nothing_more() {
+    for text in ["https://a.b", "http://a:1", "https://[::1]:2"] {
+        assert!(text.parse::<PageOrigin>().is_ok(), "{text}");
+    }
+    for text in ["a.b", "https://", "https://a/b", "*", "https://*", "https://a b"] {
+        assert_eq!(text.parse::<PageOrigin>(), Err(Invalid::NotAnOrigin), "{text}");
+    }
+}

@@ -36,6 +36,36 @@ impl FromStr for Tcp {
     }
 }
 
+/// `scheme://host[:port]`, as browsers write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageOrigin(String);
+
+impl PageOrigin {
+    /// Whether a browser means this one.
+    pub(crate) fn is(&self, origin: &str) -> bool {
+        self.0.eq_ignore_ascii_case(origin)
+    }
+}
+
+impl FromStr for PageOrigin {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let host = text.split_once("://").map(|(_, host)| host).ok_or(Invalid::NotAnOrigin)?;
+        let strange = |c: char| c.is_whitespace() || matches!(c, '/' | '*' | '?' | '#' | '@');
+        match host.is_empty() || host.contains(strange) {
+            true => Err(Invalid::NotAnOrigin),
+            false => Ok(Self(text.to_ascii_lowercase())),
+        }
+    }
+}
+
+impl fmt::Display for PageOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -76,6 +106,9 @@ pub enum Invalid {
     /// Not one of a few words.
     #[error("must be one of {0}")]
     NotOneOf(&'static str),
+    /// Not an origin.
+    #[error("must be origins separated by commas, as in https://app.example.com,http://localhost:5173")]
+    NotAnOrigin,
     /// Nothing.
     #[error("must not be empty")]
     Empty,
@@ -103,6 +136,11 @@ pub(super) fn number<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> Result<
         true => T::try_from(number).map_err(|_| refused),
         false => Err(refused),
     }
+}
+
+/// Origins between commas.
+pub(super) fn origins(text: &str) -> Result<Vec<PageOrigin>, Invalid> {
+    text.split(',').map(|origin| origin.trim().parse()).collect()
 }
 
 pub(super) fn some_text(text: &str) -> Result<String, Invalid> {

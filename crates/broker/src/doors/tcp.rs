@@ -8,19 +8,19 @@ use broker_core::{Door, DoorKind};
 use log_store::Disk;
 use tokio::net::TcpStream;
 
-use super::ClientTls;
+use super::{ClientTls, Shared};
 use crate::carrier::{self, Served};
 use crate::host::Host;
 
 /// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1). A Kafka frame begins with the high
 /// byte of its length, which is at most 6 below the 100 MiB limit.
-const TLS_HANDSHAKE: u8 = 22;
+pub(crate) const TLS_HANDSHAKE: u8 = 22;
 
 /// Who says nothing, or does not finish a handshake, within this time is let go (a guess: slow links need a second).
 const OPENING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves a client that the listener let in.
-pub(crate) async fn serve<D>(host: Rc<Host<D>>, tls: Option<ClientTls>, stream: StdStream)
+pub(crate) async fn serve<D>(host: Rc<Host<D>>, shared: Rc<Shared>, stream: StdStream)
 where
     D: Disk + 'static,
     D::File: Served,
@@ -29,16 +29,20 @@ where
         Ok(stream) => stream,
         Err(e) => return tracing::warn!("a connection cannot be watched: {e}"),
     };
+    let _seat = match shared.seats.take() {
+        Ok(seat) => seat,
+        Err(full) => return tracing::warn!("{:?} is not let in: {full}", stream.peer_addr().ok()),
+    };
     let Ok(Ok(first)) = tokio::time::timeout(OPENING_TIMEOUT, first_byte(&stream)).await else { return };
-    match (first, tls) {
-        (Some(TLS_HANDSHAKE), Some(tls)) => encrypted(host, &tls, stream).await,
-        (Some(_), _) => carrier::tcp::serve(host, stream).await,
-        (None, _) => {}
+    match first {
+        Some(TLS_HANDSHAKE) => encrypted(host, &shared.tls, stream).await,
+        Some(_) => carrier::tcp::serve(host, stream).await,
+        None => {}
     }
 }
 
 /// The first byte, left where it is; none if the client closed at once.
-async fn first_byte(stream: &TcpStream) -> std::io::Result<Option<u8>> {
+pub(crate) async fn first_byte(stream: &TcpStream) -> std::io::Result<Option<u8>> {
     let mut first = [0];
     let n = stream.peek(&mut first).await?;
     Ok(first.first().copied().filter(|_| n > 0))
@@ -53,7 +57,7 @@ where
     match tokio::time::timeout(OPENING_TIMEOUT, tls.tcp.accept(stream)).await {
         Ok(Ok(stream)) => {
             let (reader, writer) = tokio::io::split(stream);
-            carrier::stream::serve(host, door, reader, writer).await;
+            drop(carrier::stream::serve(host, door, reader, writer).await);
         }
         Ok(Err(e)) => tracing::debug!("TLS with {:?} failed: {e}", door.peer),
         Err(_) => tracing::debug!("TLS with {:?} took too long", door.peer),

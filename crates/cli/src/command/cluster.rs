@@ -6,6 +6,8 @@ use crate::failure::Outcome;
 use crate::output::Format;
 
 mod init;
+mod node_http;
+mod rotate_certificate;
 mod status;
 mod token;
 
@@ -15,6 +17,7 @@ pub(crate) enum Cluster {
     Status(status::Status),
     Init(init::Init),
     Token(token::Token),
+    RotateCertificate(rotate_certificate::RotateCertificate),
 }
 
 impl Cluster {
@@ -23,6 +26,7 @@ impl Cluster {
             Self::Status(status) => status.run(format),
             Self::Init(init) => init.run(format),
             Self::Token(token) => token.run(format),
+            Self::RotateCertificate(rotate) => rotate.run(format),
         }
     }
 }

@@ -1,7 +1,11 @@
 //! `highwater cluster status`: which nodes are there, what they lead, and what is wrong.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use highwater_client::{Admin, ClientError, ClusterDescription, QuorumDescription, TopicDescription};
+use highwater_client::{
+    Admin, ClientError, ClusterDescription, ConfigResource, QuorumDescription, TopicDescription,
+};
 use serde::Serialize;
 
 use crate::arguments::Connection;
@@ -40,6 +44,9 @@ struct Node {
     leads: usize,
     /// How many partition replicas it has.
     replicas: usize,
+    /// The SHA-256 of its certificates for browsers, the present one first, then the next; none where a certificate of the
+    /// user's own serves.
+    browser_certificates: Vec<String>,
 }
 
 impl Report for Shown {
@@ -51,6 +58,14 @@ impl Report for Shown {
             number::counted(self.partitions as u64, "partition"),
             if self.controller < 0 { "none".to_owned() } else { format!("node {}", self.controller) }
         ));
+        for node in &self.nodes {
+            if let Some(present) = node.browser_certificates.first() {
+                text.push_str(&format!(
+                    "certificate of node {} for browsers (SHA-256): {present}\n",
+                    node.id
+                ));
+            }
+        }
         for (count, what) in [
             (self.partitions_without_leader, "without a leader: neither read nor written"),
             (self.partitions_under_replicated, "with replicas out of sync"),
@@ -103,10 +118,12 @@ impl Status {
         let found = async {
             let cluster = admin.describe_cluster().await?;
             let quorum = quorum(&admin).await?;
-            Ok((cluster, quorum, topics(&admin).await?))
+            let certificates = certificates(&admin, &cluster).await;
+            Ok((cluster, quorum, topics(&admin).await?, certificates))
         };
-        let (cluster, quorum, topics) = found.await.map_err(|error: ClientError| session.failure(&error))?;
-        Ok(summed_up(&cluster, quorum.as_ref(), &topics))
+        let (cluster, quorum, topics, certificates) =
+            found.await.map_err(|error: ClientError| session.failure(&error))?;
+        Ok(summed_up(&cluster, quorum.as_ref(), &topics, &certificates))
     }
 }
 
@@ -117,6 +134,22 @@ async fn quorum(admin: &Admin) -> Result<Option<QuorumDescription>, ClientError>
         Err(ClientError::Unsupported { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The key under which a broker tells of its certificates for browsers.
+const CERTIFICATES: &str = "browser.certificates.sha256";
+
+/// By node. A broker that does not tell, or is not there any more, has none.
+async fn certificates(admin: &Admin, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
+    let mut all = BTreeMap::new();
+    for broker in &cluster.brokers {
+        let entries = admin.describe_configs(ConfigResource::Broker(broker.id)).await.unwrap_or_default();
+        let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
+        let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(str::to_owned);
+        all.insert(broker.id, hashes.collect());
+    }
+    all
 }
 
 async fn topics(admin: &Admin) -> Result<Vec<TopicDescription>, ClientError> {
@@ -131,6 +164,7 @@ fn summed_up(
     cluster: &ClusterDescription,
     quorum: Option<&QuorumDescription>,
     topics: &[TopicDescription],
+    certificates: &BTreeMap<i32, Vec<String>>,
 ) -> Shown {
     let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
     let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
@@ -141,6 +175,7 @@ fn summed_up(
         voter: votes(broker.id),
         leads: partitions.iter().filter(|partition| partition.leader == Some(broker.id)).count(),
         replicas: partitions.iter().filter(|partition| partition.replicas.contains(&broker.id)).count(),
+        browser_certificates: certificates.get(&broker.id).cloned().unwrap_or_default(),
     };
     let mut nodes: Vec<Node> = cluster.brokers.iter().map(node).collect();
     nodes.sort_by_key(|node| node.id);
@@ -203,7 +238,8 @@ mod tests {
             is_internal: false,
             partitions: vec![partition(0, Some(1), &[1, 2]), partition(1, None, &[2])],
         };
-        summed_up(&cluster, Some(&quorum), &[topic])
+        let certificates = BTreeMap::from([(1, vec!["ab".repeat(32), "cd".repeat(32)])]);
+        summed_up(&cluster, Some(&quorum), &[topic], &certificates)
     }
 
     #[test]

@@ -1,0 +1,11 @@
+//! Pages in browsers as clients: who is let in, how each carrier is closed and why, and what a client that misbehaves costs.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod brokers;
+mod http3;
+mod own_certificate;
+mod page;
+mod support;
+mod websocket;
+mod webtransport;
