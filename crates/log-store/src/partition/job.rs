@@ -89,8 +89,12 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Runs steps until one waits. Called when the job begins and whenever something it may wait for completed.
+    ///
+    /// It waits for a sync of appends that is under way: what that one carries is not dirty any more, so that a sync of the
+    /// job, completing first, would vouch for bytes that nobody has synced (D1).
     pub(super) fn run_job(&mut self, disk: &mut D) -> Result<(), DiskError> {
         while self.keeper.is_idle()
+            && !self.sync_running
             && let Some(job) = &mut self.job
         {
             let Some(step) = job.steps.pop_front() else {

@@ -219,7 +219,7 @@ impl<D: Disk> PartitionLog<D> {
         let Some(purpose) = self.waiting.remove(&completion.ticket.sequence) else { return };
         let result = match purpose {
             Purpose::Read(read) => return self.finish_read(disk, *read, completion.result),
-            Purpose::Sync(capture) => completion.result.map(|_| self.on_synced(disk, capture)),
+            Purpose::Sync(capture) => completion.result.and_then(|_| self.on_synced(disk, capture)),
             Purpose::Keeper => completion.result.and_then(|_| self.on_keeper_synced(disk)),
             Purpose::Job(capture) => completion.result.and_then(|_| self.on_job_synced(disk, capture)),
         };

@@ -4,6 +4,7 @@ use super::bound::EndPoint;
 use super::types::LogEvent;
 use super::{PartitionLog, Purpose};
 use crate::disk::Disk;
+use crate::error::DiskError;
 
 /// Bytes made durable after which the bound is written (D3: at least every 64 MiB). Half of that, so that a start
 /// reads less than 128 MiB even if a write of the bound takes as long as one more half.
@@ -52,13 +53,17 @@ impl<D: Disk> PartitionLog<D> {
         disk.submit_sync(ticket, &files, &dirs);
     }
 
-    pub(super) fn on_synced(&mut self, disk: &mut D, capture: Capture) {
+    pub(super) fn on_synced(&mut self, disk: &mut D, capture: Capture) -> Result<(), DiskError> {
         self.sync_running = false;
         self.raise_durable(capture);
+        if self.job.is_some() {
+            return self.run_job(disk);
+        }
         if self.timers.bound_due(BOUND_EVERY_BYTES) {
             self.write_bound_if_changed(disk);
         }
         self.sync(disk);
+        Ok(())
     }
 
     /// D1: a capture from before a cut raises nothing.

@@ -55,6 +55,25 @@ fn d1_s14_a_sync_from_before_a_cut_raises_nothing() {
 }
 
 #[test]
+fn d1_a_sync_of_a_cut_does_not_vouch_for_a_sync_that_is_under_way() {
+    let roll = log_core::segment::RollPolicy { segment_bytes: 5000, ..Default::default() };
+    let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
+    bench.append(10, 100);
+    bench.settle();
+    bench.disk.hold(true);
+    bench.append_many(6, 10, 100);
+    assert!(bench.log.segment_count() > 1);
+    bench.log.sync(&mut bench.disk);
+    cut(&mut bench, 60).unwrap();
+    bench.run();
+    assert_eq!(bench.disk.held(), 1, "the cut waits for the sync that carries the older segment");
+    bench.disk.hold(false);
+    bench.run();
+    assert_eq!(bench.events.last(), Some(&LogEvent::CutFinished { at: Offset(60) }));
+    assert_eq!(bench.log.offsets().durable_end(), Offset(60));
+}
+
+#[test]
 fn d2_s2_what_is_durable_survives_with_its_new_segment_and_directory() {
     for seed in 0..40 {
         let mut bench = bench();
