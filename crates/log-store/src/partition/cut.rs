@@ -10,7 +10,6 @@ use log_core::{LogOffsets, Offset};
 use super::PartitionLog;
 use super::bound::{Bound, EndPoint};
 use super::job::{Job, JobEnd, Step};
-use super::segment::path_of;
 use super::types::{Fault, LogEvent};
 use super::walk::{Found, RUN_BYTES, Reach, Walk};
 use crate::disk::Disk;
@@ -141,7 +140,7 @@ impl<D: Disk> PartitionLog<D> {
         if let Some(active) = self.segments.back_mut().filter(|active| active.base == point.segment) {
             active.cut(point.offset, point.position);
             // An index file from before the cut would name places of batches that are no longer there.
-            removed.extend(SegmentKind::INDEXES.map(|kind| path_of(&self.dir, active.base, kind)));
+            removed.extend(active.index_paths(&self.dir));
         }
         removed
     }

@@ -7,6 +7,7 @@
 
 use log_core::Offset;
 use log_core::batch::BatchHeader;
+use log_core::index::SegmentIndexes;
 use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
 use super::PartitionLog;
@@ -229,7 +230,7 @@ impl<D: Disk> PartitionLog<D> {
         self.producers.append(header, now);
         if let Some(segment) = self.segments.get_mut(index) {
             if !segment.has_indexes() {
-                segment.set_indexes(log_core::index::SegmentIndexes::new(segment.base));
+                segment.set_indexes(SegmentIndexes::new(segment.base));
             }
             segment.on_batch(header, now);
         }
@@ -279,7 +280,9 @@ impl<D: Disk> PartitionLog<D> {
             TailVerdict::Damage => return Ok(self.faulty_at(tail.offset)),
             // The cache may show what a failed sync never wrote: the file ends with its last batch, also in the cache.
             TailVerdict::CleanEnd if !self.holds_more_than(&point) => {
-                (StartVerdict::Verified, vec![Step::Truncate])
+                let stale = self.stale_files(disk, at);
+                let remove = (!stale.is_empty()).then_some(Step::Remove(stale));
+                (StartVerdict::Verified, remove.into_iter().chain([Step::Truncate]).collect())
             }
             TailVerdict::CleanEnd | TailVerdict::TornTail => {
                 (StartVerdict::Verified, self.cut_memory(disk, point)?)
@@ -312,6 +315,23 @@ impl<D: Disk> PartitionLog<D> {
 
     fn holds_more_than(&self, point: &EndPoint) -> bool {
         self.segments.back().is_some_and(|last| last.base > point.segment)
+    }
+
+    /// Files that survived the batches that they know of. The log goes on with others at those offsets, and a later start
+    /// would believe what the lost ones said: a producer's batch known that is not there, a place in the midst of a batch.
+    fn stale_files(&mut self, disk: &mut D, end: Offset) -> Vec<String> {
+        let mut stale = self.snapshots.cut_to(&self.dir, end);
+        let Some(last) = self.segments.back() else { return stale };
+        let beyond = |indexes: SegmentIndexes| {
+            let offsets = indexes.offsets.last().is_some_and(|entry| entry.last_offset >= end);
+            offsets || indexes.times.last().is_some_and(|entry| entry.last_offset >= end)
+        };
+        let (bytes, indexes) = last.read_indexes(disk, &self.dir, self.options.crc);
+        self.read_at_start.bookkeeping_bytes += bytes;
+        if indexes.is_some_and(beyond) {
+            stale.extend(last.index_paths(&self.dir));
+        }
+        stale
     }
 
     /// What is about to be cut: the rest of the segment of X and all later ones.

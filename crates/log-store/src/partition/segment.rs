@@ -133,6 +133,11 @@ impl<F: Clone> Segment<F> {
         self.indexes = None;
     }
 
+    /// The paths of both index files and of their checksums.
+    pub(super) fn index_paths(&self, dir: &str) -> [String; 3] {
+        SegmentKind::INDEXES.map(|kind| self.path(dir, kind))
+    }
+
     /// Reads the index files: how many bytes that took, and the indexes unless one of them, or their checksums, is
     /// missing or damaged.
     pub(super) fn read_indexes<D: Disk<File = F>>(

@@ -1,13 +1,15 @@
 //! A log under random use, power cuts and failing syncs against a naive model: what was said to be durable is never
 //! lost, nothing is invented, and what is read is what was appended.
 
+use log_core::batch::BatchHeader;
 use log_core::segment::RollPolicy;
 use log_core::{LeaderEpoch, Offset};
 use proptest::prelude::*;
 
 use super::*;
 use crate::partition::types::{LogEvent, StartVerdict};
-use crate::{CutError, FailedSync};
+use crate::testing::{checked, client_batch, producer};
+use crate::{AppendError, CutError, FailedSync};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -72,6 +74,12 @@ impl Model {
         within.flat_map(|batch| batch.1.clone()).collect()
     }
 
+    /// The sequence that the producer goes on with.
+    fn next_sequence(&self) -> i32 {
+        let last = self.batches.last().map(|(_, bytes)| BatchHeader::parse(bytes).unwrap());
+        last.map_or(0, |header| header.base_sequence.plus(header.last_offset_delta).plus(1).0)
+    }
+
     fn cut(&mut self, to: i64) {
         self.batches.retain(|batch| batch.0 <= to);
         self.durable = self.durable.min(to);
@@ -85,6 +93,7 @@ struct World {
     /// What the log may be as well after a crash: that of before a running cut or drop.
     before: Option<Model>,
     epoch: i32,
+    tags: u64,
 }
 
 impl World {
@@ -92,7 +101,7 @@ impl World {
         let mut bench = Bench::create(MemoryDisk::new(), options);
         bench.patience = core::time::Duration::ZERO;
         bench.disk.hold(true);
-        Self { bench, options, model: Model::default(), before: None, epoch: 1 }
+        Self { bench, options, model: Model::default(), before: None, epoch: 1, tags: 0 }
     }
 
     fn gather(&mut self) {
@@ -168,11 +177,17 @@ impl World {
         }
     }
 
+    /// Appends the next batch of the one producer: its state has to be that of exactly the batches in the log.
     fn append(&mut self, records: usize, bytes: usize) {
-        let batch = self.bench.batch(records, bytes);
+        let producer = producer(5, 0, self.model.next_sequence());
+        self.tags += 1;
+        let batch = checked(CRC, client_batch(CRC, self.tags, records, bytes, producer));
         let log = &mut self.bench.log;
         let epoch = LeaderEpoch(self.epoch);
-        if let Ok(appended) = log.append(&mut self.bench.disk, self.bench.now, epoch, &[batch]) {
+        let appended = log.append(&mut self.bench.disk, self.bench.now, epoch, &[batch]);
+        assert_ne!(appended, Err(AppendError::OutOfOrderSequence), "sequence {producer:?}");
+        if let Ok(appended) = appended {
+            assert!(!appended.is_duplicate, "{appended:?} of {producer:?}");
             assert_eq!(appended.base_offset.0, self.model.end());
             let end = appended.end_offset.0;
             let limit = crate::ReadLimit { max_bytes: 1, end: appended.end_offset, at_least_one: true };

@@ -427,3 +427,69 @@ fn hostile_bytes_in_any_file_give_a_verdict_and_never_a_panic() {
     });
     run.unwrap();
 }
+
+/// A log whose third batch of ten lies in a second segment, killed when the first was durable; then the medium lost what
+/// came after, but not the files that were written beside: a snapshot and indexes that know of the lost batches.
+fn lost_behind_its_snapshot() -> Bench<MemoryDisk> {
+    let mut bench = Bench::create(MemoryDisk::new(), small_segments());
+    let send = |bench: &mut Bench<MemoryDisk>, tag| {
+        let sequence = i32::try_from(tag).unwrap() * 10;
+        let batch = client_batch(CRC, tag, 10, 1000, producer(5, 0, sequence));
+        bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[checked(CRC, batch)]).unwrap();
+    };
+    send(&mut bench, 0);
+    bench.settle();
+    pass_five_seconds(&mut bench);
+    let durable = bench.log.size_bytes();
+    send(&mut bench, 1);
+    send(&mut bench, 2);
+    assert_eq!(bench.log.segment_count(), 2);
+    let file = bench.disk.open(FIRST, OpenMode::Write).unwrap();
+    bench.disk.truncate(&file, durable).unwrap();
+    bench.disk.remove_file(&FIRST.replace("00000.log", "00020.log")).unwrap();
+    bench.disk.kill_process();
+    let mut bench = Bench::open(bench.disk, small_segments(), false);
+    assert_eq!(verdict(&bench), StartVerdict::Verified);
+    bench.settle();
+    assert_eq!(bench.log.offsets().log_end(), Offset(10));
+    bench
+}
+
+fn small_segments() -> LogOptions {
+    let roll = RollPolicy { segment_bytes: 22_000, ..RollPolicy::default() };
+    LogOptions { roll, ..without_tail() }
+}
+
+#[test]
+fn s12_a_snapshot_that_outlived_its_batches_is_not_believed_later() {
+    let mut bench = lost_behind_its_snapshot();
+    // Another leader wrote other batches at those offsets.
+    for _ in 0..4 {
+        bench.append_in(2, 5, 100);
+    }
+    bench.commit();
+    pass_five_seconds(&mut bench);
+    bench.disk.kill_process();
+    let mut bench = Bench::open(bench.disk, small_segments(), false);
+    bench.settle();
+    assert_eq!(bench.log.offsets().log_end(), Offset(30));
+    let lost = checked(CRC, client_batch(CRC, 1, 10, 1000, producer(5, 0, 10)));
+    let again = bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(2), &[lost]).unwrap();
+    assert!(!again.is_duplicate, "it was lost with the power and is nowhere in the log");
+    assert_eq!(again.base_offset, Offset(30));
+}
+
+#[test]
+fn s12_indexes_that_outlived_their_batches_are_no_damage_later() {
+    let mut bench = lost_behind_its_snapshot();
+    for _ in 0..10 {
+        bench.append_in(2, 1, 1500);
+    }
+    bench.commit();
+    pass_five_seconds(&mut bench);
+    bench.disk.kill_process();
+    let mut bench = Bench::open(bench.disk, small_segments(), false);
+    bench.settle();
+    assert_eq!((bench.log.fault(), bench.log.offsets().log_end()), (None, Offset(20)));
+    bench.read_all(Offset(0)).unwrap();
+}
