@@ -16,7 +16,8 @@ pub(super) struct Medium {
     pub(super) poisoning: bool,
     pub(super) syncs_lie: bool,
     pub(super) failing_syncs: VecDeque<FailedSync>,
-    pub(super) failing: VecDeque<DiskError>,
+    /// Each with how many calls of its kind go well before.
+    pub(super) failing: VecDeque<(usize, DiskError)>,
     pub(super) counters: MemoryCounters,
     pub(super) trace: Option<Vec<WriteTrace>>,
     pub(super) held: VecDeque<Waiting>,
@@ -101,8 +102,13 @@ impl Medium {
     }
 
     fn may_fail(&mut self, operation: DiskOperation) -> Result<(), DiskError> {
-        let ordered = self.failing.iter().position(|error| error.operation == operation);
-        ordered.and_then(|at| self.failing.remove(at)).map_or(Ok(()), Err)
+        let ordered = self.failing.iter().position(|(_, error)| error.operation == operation);
+        let Some(at) = ordered else { return Ok(()) };
+        if let Some((good, _)) = self.failing.get_mut(at).filter(|(good, _)| *good > 0) {
+            *good -= 1;
+            return Ok(());
+        }
+        self.failing.remove(at).map_or(Ok(()), |(_, error)| Err(error))
     }
 
     pub(super) fn file(

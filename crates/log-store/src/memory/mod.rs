@@ -175,7 +175,12 @@ impl MemoryDisk {
 
     /// The next call of this kind fails; a write has written half of its bytes by then.
     pub fn fail_next(&self, operation: DiskOperation, fault: DiskFault) {
-        self.medium.borrow_mut().failing.push_back(DiskError::new(operation, fault));
+        self.fail_after(0, operation, fault);
+    }
+
+    /// Like [`MemoryDisk::fail_next`], but so many calls of this kind go well before.
+    pub fn fail_after(&self, good: usize, operation: DiskOperation, fault: DiskFault) {
+        self.medium.borrow_mut().failing.push_back((good, DiskError::new(operation, fault)));
     }
 
     /// Flips the bits of `mask` in the byte at `position`: on the platter, and in the cache if it is clean there.

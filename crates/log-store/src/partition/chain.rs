@@ -10,7 +10,7 @@ use super::PartitionLog;
 use super::segment::{path_of, read_small};
 use super::types::Fault;
 use crate::disk::{Disk, OpenMode};
-use crate::error::DiskError;
+use crate::error::{DiskError, DiskOperation};
 
 /// Bytes of log hashed at least between two entries, and before anything is hashed at all.
 const HASHED_BYTES_MIN: u64 = 16 * 1024;
@@ -60,7 +60,7 @@ impl<D: Disk> PartitionLog<D> {
         match self.try_chain_step(disk, budget_bytes) {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.poison(error);
+                self.on_chain_error(error);
                 0
             }
         }
@@ -73,6 +73,16 @@ impl<D: Disk> PartitionLog<D> {
         let segments = self.segments.range(..=last).rev();
         let mut chains = segments.map(|segment| read_chain(disk, &self.dir, segment.base, self.options.crc));
         chains.find_map(|chain| chain.and_then(|chain| chain.floor(offset)))
+    }
+
+    /// The chain can wait: only a write whose outcome is not known ends anything. On a full disk, and without a free
+    /// descriptor, the step is made again later.
+    fn on_chain_error(&mut self, error: DiskError) {
+        let at = self.chain.place.map_or(self.offsets.log_start(), |place| place.last.end);
+        let changes = matches!(error.operation, DiskOperation::Write | DiskOperation::Truncate);
+        if !self.note_unreadable(at, error) && changes && !error.is_full() {
+            self.poison(error);
+        }
     }
 
     fn try_chain_step(&mut self, disk: &mut D, budget_bytes: u64) -> Result<u64, DiskError> {
@@ -97,6 +107,11 @@ impl<D: Disk> PartitionLog<D> {
         bytes.truncate(count);
         let hashed = self.hash_batches(&mut place, &bytes, whole && count as u64 == left);
         let Some(entry) = hashed.entry else {
+            if hashed.need.is_some_and(|need| need as u64 > left) {
+                // It claims more bytes than the segment has.
+                self.fail(Fault::BadBatch { at: place.last.end });
+                return Ok(0);
+            }
             return self.chain_longer_batch(disk, &file, place, hashed.need);
         };
         self.append_link(disk, place, entry)?;

@@ -38,8 +38,14 @@ impl<D: Disk> PartitionLog<D> {
         if point.offset < high_watermark {
             return Err(conflict);
         }
-        let steps = self.cut_memory(disk, point)?;
-        self.start_job(disk, Job::new(JobEnd::Cut, steps));
+        match self.cut_memory(disk, point) {
+            Ok(steps) => self.start_job(disk, Job::new(JobEnd::Cut, steps)),
+            Err(error) => {
+                // Cut in memory and not on disk: what would be appended now would stand before the old end's bytes.
+                self.fail(Fault::Unreadable { at: point.offset, error });
+                return Err(CutError::Faulty);
+            }
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use log_core::directory::{BOUND_FILE, LEADER_EPOCH_FILE};
 use super::bound::{Bound, SLOT_BYTES, next_slot};
 use super::segment::write_small;
 use super::types::LogEvent;
-use super::{PartitionLog, Purpose};
+use super::{PartitionLog, Purpose, is_unreadable};
 use crate::disk::{Disk, OpenMode};
 use crate::error::DiskError;
 
@@ -72,16 +72,24 @@ pub(super) fn open_bound<D: Disk>(disk: &mut D, dir: &str) -> Result<D::File, Di
     disk.open(&bound_path(dir), OpenMode::Create)
 }
 
-/// Reads both slots; gives the bytes read as well.
+/// Reads both slots; gives the bytes read as well. A slot that the medium does not give back is as bad as one that rotted.
 pub(super) fn read_slots<D: Disk>(
     disk: &mut D,
     file: &D::File,
     crc: log_core::Crc32c,
 ) -> Result<(Slots, u64), DiskError> {
-    let mut bytes = [0; 2 * SLOT_BYTES as usize];
-    let count = disk.read_around_cache(file, 0, &mut bytes)?;
-    let (first, second) = bytes.split_at(SLOT_BYTES as usize);
-    Ok(([Bound::decode(first, crc), Bound::decode(second, crc)], count as u64))
+    let (mut slots, mut bytes_read) = ([None; 2], 0);
+    for (number, slot) in (0..).zip(&mut slots) {
+        let mut bytes = [0; SLOT_BYTES as usize];
+        match disk.read_around_cache(file, number * SLOT_BYTES, &mut bytes) {
+            Err(error) if is_unreadable(&error) => {}
+            read => {
+                bytes_read += read? as u64;
+                *slot = Bound::decode(&bytes, crc);
+            }
+        }
+    }
+    Ok((slots, bytes_read))
 }
 
 impl<D: Disk> PartitionLog<D> {

@@ -31,6 +31,18 @@ impl<D: Disk> PartitionLog<D> {
         end: Offset,
         codecs: Codecs,
     ) -> Result<Option<FoundRecord>, ReadError> {
+        let found = self.try_offset_for_timestamp(disk, timestamp, end, codecs);
+        self.note_read_error(self.offsets.log_start(), found.as_ref().err());
+        found
+    }
+
+    fn try_offset_for_timestamp(
+        &mut self,
+        disk: &mut D,
+        timestamp: Timestamp,
+        end: Offset,
+        codecs: Codecs,
+    ) -> Result<Option<FoundRecord>, ReadError> {
         self.check_undamaged()?;
         for index in 0..self.segments.len() {
             let max = self.max_timestamp_of(disk, index);
@@ -53,6 +65,17 @@ impl<D: Disk> PartitionLog<D> {
     ///
     /// Errors: [`ReadError::Faulty`] if damage is met.
     pub fn max_timestamp(
+        &mut self,
+        disk: &mut D,
+        end: Offset,
+        codecs: Codecs,
+    ) -> Result<Option<FoundRecord>, ReadError> {
+        let found = self.try_max_timestamp(disk, end, codecs);
+        self.note_read_error(self.offsets.log_start(), found.as_ref().err());
+        found
+    }
+
+    fn try_max_timestamp(
         &mut self,
         disk: &mut D,
         end: Offset,

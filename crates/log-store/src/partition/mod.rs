@@ -49,7 +49,7 @@ use self::tail::TailBuffer;
 use self::timers::Timers;
 use self::types::{Fault, LogEvent, LogOptions, ReadAtStart};
 use crate::disk::{Completion, Disk, LogId, Ticket};
-use crate::error::DiskError;
+use crate::error::{DiskError, DiskFault, DiskOperation};
 
 /// One replica's log of one partition.
 #[derive(Debug)]
@@ -199,6 +199,12 @@ impl<D: Disk> PartitionLog<D> {
         self.read_at_start
     }
 
+    /// Whether something happened that was not taken yet.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<LogEvent<D::File>> {
         self.events.pop_front()
@@ -243,6 +249,16 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
+    /// A medium that does not give durable bytes back is damage of this log, wherever it is noticed; any other error of
+    /// a read is the caller's to try again. Whether it was damage.
+    fn note_unreadable(&mut self, at: Offset, error: DiskError) -> bool {
+        let damage = is_unreadable(&error);
+        if damage {
+            self.fail(Fault::Unreadable { at, error });
+        }
+        damage
+    }
+
     fn fail(&mut self, fault: Fault) {
         if self.fault.is_none() {
             self.fault = Some(fault);
@@ -265,4 +281,9 @@ impl<D: Disk> PartitionLog<D> {
     fn segment_of(&self, offset: Offset) -> Option<usize> {
         self.segments.partition_point(|segment| segment.base <= offset).checked_sub(1)
     }
+}
+
+/// Whether the medium does not give bytes back that it should have.
+fn is_unreadable(error: &DiskError) -> bool {
+    error.operation == DiskOperation::Read && error.fault == DiskFault::Medium
 }

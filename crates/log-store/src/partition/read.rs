@@ -87,7 +87,15 @@ impl<D: Disk> PartitionLog<D> {
         from: Offset,
         limit: ReadLimit,
     ) -> Result<ReadOutcome<D::File>, ReadError> {
-        self.read_for(disk, None, from, limit)
+        let outcome = self.read_for(disk, None, from, limit);
+        self.note_read_error(from, outcome.as_ref().err());
+        outcome
+    }
+
+    pub(super) fn note_read_error(&mut self, at: Offset, error: Option<&ReadError>) {
+        if let Some(ReadError::Disk(error)) = error {
+            self.note_unreadable(at, *error);
+        }
     }
 
     fn read_for(
@@ -288,7 +296,12 @@ impl<D: Disk> PartitionLog<D> {
     ) {
         let caller = read.caller;
         let outcome = match result {
-            Ok(Completed::Read(bytes)) => self.finish_with(disk, read, &bytes),
+            Ok(Completed::Read(bytes)) => {
+                let from = read.from;
+                let outcome = self.finish_with(disk, read, &bytes);
+                self.note_read_error(from, outcome.as_ref().err());
+                outcome
+            }
             Ok(Completed::Synced) => return,
             Err(error) => {
                 self.on_unreadable(&read, error);
@@ -303,10 +316,9 @@ impl<D: Disk> PartitionLog<D> {
         self.events.push_back(LogEvent::ReadReady { ticket: caller, result });
     }
 
-    /// A medium that does not give durable bytes back is damage; anything else is the caller's to try again.
     fn on_unreadable(&mut self, read: &PendingRead<D::File>, error: DiskError) {
-        if error.fault == DiskFault::Medium && read.cut_count == self.cut_count {
-            self.fail(Fault::Unreadable { at: read.segment, error });
+        if read.cut_count == self.cut_count {
+            self.note_unreadable(read.segment, error);
         }
     }
 

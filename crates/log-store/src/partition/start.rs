@@ -12,7 +12,7 @@ use super::keeper::{Keeper, bound_path, epochs_path, open_bound, read_slots};
 use super::producers::Snapshots;
 use super::segment::{Segment, read_small};
 use super::types::{Fault, LogOptions, OpenFacts, ReadAtStart, Recovered, StartVerdict};
-use super::{PartitionLog, read, timers};
+use super::{PartitionLog, is_unreadable, read, timers};
 use crate::disk::{Disk, LogId, OpenMode, with_ancestors};
 use crate::error::{DiskError, LogError};
 
@@ -83,7 +83,14 @@ impl<D: Disk> PartitionLog<D> {
             }
             Some(bound) => {
                 log.adopt(&found, &bound);
-                log.start_from(disk, found, bound, facts, &mut recovered)?
+                match log.start_from(disk, found, bound, facts, &mut recovered) {
+                    // One bad sector costs this replica its seat, not the broker its start.
+                    Err(error) if is_unreadable(&error) => {
+                        let at = log.offsets.log_end();
+                        log.faulty(Fault::Unreadable { at, error })
+                    }
+                    verdict => verdict?,
+                }
             }
         };
         recovered.read = log.read_at_start;
@@ -147,8 +154,10 @@ impl<D: Disk> PartitionLog<D> {
     /// A crash while the log was made leaves a bound that was never written.
     fn is_blank_bound(&self, disk: &mut D) -> Result<bool, DiskError> {
         let mut bytes = [0; 2 * SLOT_BYTES as usize];
-        disk.read_around_cache(&self.keeper.file, 0, &mut bytes)?;
-        Ok(bytes.iter().all(|byte| *byte == 0))
+        match disk.read_around_cache(&self.keeper.file, 0, &mut bytes) {
+            Err(error) if is_unreadable(&error) => Ok(false),
+            read => read.map(|_| bytes.iter().all(|byte| *byte == 0)),
+        }
     }
 
     fn faulty(&mut self, fault: Fault) -> StartVerdict {

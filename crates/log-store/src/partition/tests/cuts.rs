@@ -74,6 +74,30 @@ fn d1_a_sync_of_a_cut_does_not_vouch_for_a_sync_that_is_under_way() {
 }
 
 #[test]
+fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_more() {
+    let mut bench = bench();
+    for sequence in (0..120).step_by(10) {
+        let producer = crate::testing::producer(5, 0, sequence);
+        let batch = crate::testing::client_batch(CRC, 1, 10, 50, producer);
+        let batch = crate::testing::checked(CRC, batch);
+        bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[batch]).unwrap();
+    }
+    bench.settle();
+    pass_five_seconds(&mut bench);
+    // The search for the place reads once; the producers' state is read again from the batches after that.
+    bench.disk.fail_after(1, crate::DiskOperation::Read, crate::DiskFault::Medium);
+    assert_eq!(cut(&mut bench, 20), Err(CutError::Faulty));
+    assert_eq!(bench.try_append(1, 10), Err(crate::AppendError::Faulty));
+    bench.gather();
+    assert!(matches!(bench.events.last(), Some(LogEvent::Faulty(_))), "{:?}", bench.events);
+    bench.disk.cancel_failures();
+    bench.disk.kill_process();
+    let mut bench = Bench::open(bench.disk, options(), false);
+    bench.settle();
+    assert_eq!(bench.log.offsets().log_end(), Offset(120));
+}
+
+#[test]
 fn d2_s2_what_is_durable_survives_with_its_new_segment_and_directory() {
     for seed in 0..40 {
         let mut bench = bench();

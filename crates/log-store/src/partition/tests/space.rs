@@ -374,6 +374,39 @@ fn the_chain_finds_damage() {
 }
 
 #[test]
+fn the_chain_finds_a_length_that_reaches_beyond_the_segment() {
+    let mut bench = Bench::create(MemoryDisk::new(), without_tail());
+    bench.append_many(40, 10, 1000);
+    bench.commit();
+    // The second byte of the first batch's length.
+    bench.disk.rot(&format!("{DIR}/00000000000000000000.log"), 9, 0x20);
+    bench.log.chain_step(&mut bench.disk, 1 << 20);
+    bench.gather();
+    assert!(bench.events.iter().any(|event| matches!(event, LogEvent::Faulty(_))));
+}
+
+#[test]
+fn the_chain_waits_for_space_and_a_medium_that_does_not_read_is_damage_of_the_log_alone() {
+    let mut bench = Bench::create(MemoryDisk::new(), without_tail());
+    bench.append_many(40, 10, 1000);
+    bench.commit();
+    bench.disk.fail_next(crate::DiskOperation::Open, crate::DiskFault::Os(24));
+    bench.log.chain_step(&mut bench.disk, 50_000);
+    assert_eq!((bench.log.poisoned(), bench.log.fault()), (None, None));
+    bench.disk.cancel_failures();
+    for _ in 0..3 {
+        bench.disk.fail_next(crate::DiskOperation::Write, crate::DiskFault::Full);
+        assert_eq!(bench.log.chain_step(&mut bench.disk, 50_000), 0);
+        assert_eq!((bench.log.poisoned(), bench.log.fault()), (None, None));
+    }
+    assert!(bench.log.chain_step(&mut bench.disk, 50_000) > 0);
+    bench.disk.fail_next(crate::DiskOperation::Read, crate::DiskFault::Medium);
+    assert_eq!(bench.log.chain_step(&mut bench.disk, 50_000), 0);
+    assert_eq!(bench.log.poisoned(), None);
+    assert!(bench.log.fault().is_some() && bench.log.has_events());
+}
+
+#[test]
 fn a_thousand_logs_open_quickly_after_a_clean_stop() {
     let mut disk = MemoryDisk::new();
     let mut bench = Bench::create(disk.another_handle(), options());

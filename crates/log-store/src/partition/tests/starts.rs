@@ -6,7 +6,7 @@ use log_core::{LeaderEpoch, LogOffsets, Offset};
 use super::*;
 use crate::partition::types::{Fault, LogEvent, OpenFacts, StartVerdict};
 use crate::testing::{DIR, checked, client_batch, producer};
-use crate::{Disk, FailedSync, LogId, OpenMode, PartitionLog, ReadError};
+use crate::{Disk, DiskFault, DiskOperation, FailedSync, LogId, OpenMode, PartitionLog, ReadError};
 
 const FIRST: &str = "topics/00000000000000000000000000000001/0/00000000000000000000.log";
 
@@ -353,7 +353,7 @@ fn a_medium_that_does_not_read_is_damage() {
     bench.disk.hold(true);
     let limit = crate::ReadLimit { max_bytes: 1000, end: Offset(30), at_least_one: true };
     bench.log.read(&mut bench.disk, Offset(0), limit).unwrap();
-    bench.disk.fail_next(crate::DiskOperation::Read, crate::DiskFault::Medium);
+    bench.disk.fail_next(DiskOperation::Read, DiskFault::Medium);
     bench.disk.hold(false);
     bench.run();
     assert!(matches!(bench.log.fault(), Some(Fault::Unreadable { .. })), "{:?}", bench.events);
@@ -492,4 +492,34 @@ fn s12_indexes_that_outlived_their_batches_are_no_damage_later() {
     bench.settle();
     assert_eq!((bench.log.fault(), bench.log.offsets().log_end()), (None, Offset(20)));
     bench.read_all(Offset(0)).unwrap();
+}
+
+#[test]
+fn a_medium_that_does_not_read_at_a_start_costs_the_replica_and_not_the_start() {
+    let reads = |disk: &MemoryDisk, good| disk.fail_after(good, DiskOperation::Read, DiskFault::Medium);
+    let mut failed = 0;
+    for good in 0..12 {
+        let mut bench = synced(3);
+        pass_five_seconds(&mut bench);
+        bench.append_many(2, 10, 1000);
+        bench.settle();
+        bench.disk.kill_process();
+        reads(&bench.disk, good);
+        let facts = OpenFacts { clean: false, newest_epoch: LeaderEpoch(9) };
+        let opened = PartitionLog::open(&mut bench.disk, LogId(7), DIR, options(), facts, bench.now);
+        let (log, recovered) = opened.expect("an answer about the log, not an error of the start");
+        match recovered.verdict {
+            StartVerdict::Faulty(_) => {
+                failed += 1;
+                assert!(log.fault().is_some());
+            }
+            verdict => assert_eq!(verdict, StartVerdict::Verified, "{good} reads went well"),
+        }
+        bench.disk.cancel_failures();
+        bench.disk.kill_process();
+        let mut bench = Bench::open(bench.disk, options(), false);
+        bench.settle();
+        assert_eq!(bench.log.offsets().log_end(), Offset(50), "nothing was changed on the disk");
+    }
+    assert!(failed > 0);
 }
