@@ -30,6 +30,11 @@ impl<D: Disk> Partition<D> {
         self.log.chain_step(&mut core.disk, budget)
     }
 
+    /// Whether the log found something that is not worked on yet.
+    pub(crate) fn has_news(&self) -> bool {
+        self.log.has_events()
+    }
+
     /// Begins to re-read everything below the high watermark; one that is under way begins anew.
     pub(super) fn begin_scrub(&mut self, core: &Core<D>) {
         let offsets = self.log.offsets();

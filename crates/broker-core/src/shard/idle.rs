@@ -22,7 +22,8 @@ impl<D: Disk> Shard<D> {
         for id in ahead.chain(behind).collect::<Vec<TopicPartition>>() {
             let Some(partition) = self.partitions.get_mut(&id) else { continue };
             let hashed = partition.hash_step(&mut self.core, STEP_BYTES);
-            if hashed > 0 {
+            // Damage that was met ends the role of the replica now, not when a client next asks for it.
+            if hashed > 0 || partition.has_news() {
                 self.core.metrics.bytes_hashed += hashed;
                 self.core.touched.insert(id);
                 self.next_idle = Some(id);

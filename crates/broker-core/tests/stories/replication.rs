@@ -379,6 +379,42 @@ fn a_damaged_replica_is_never_served_and_is_copied_anew() {
     assert_eq!(cluster.read_all(leader, "t", 0), expected);
 }
 
+fn has_reported_damage(cluster: &Cluster, broker: i32) -> bool {
+    cluster
+        .requests
+        .iter()
+        .any(|(from, request)| *from == broker && matches!(request, ControlRequest::ReportFaulty { .. }))
+}
+
+fn first_file(id: TopicPartition) -> String {
+    format!("topics/{}/0/00000000000000000000.log", id.topic_id)
+}
+
+#[test]
+fn damage_met_in_an_idle_moment_is_reported_at_once() {
+    let (mut cluster, id) = three();
+    let leader = cluster.leader(id);
+    for _ in 0..4 {
+        cluster.produce(leader, "t", 0, -1, batch(&[&"x".repeat(20_000)]));
+    }
+    for broker in others(leader) {
+        cluster.broker(broker).disk.rot(&first_file(id), 30_000, 1);
+        let now = cluster.now;
+        let mut steps = 0;
+        while cluster.broker(broker).shards[0].handle_idle(now) {
+            cluster.run();
+            steps += 1;
+            assert!(steps < 100, "it comes to rest");
+        }
+        assert!(
+            has_reported_damage(&cluster, broker),
+            "without a client or a record that touches the partition"
+        );
+        cluster.pass(3 * SECOND);
+        assert_eq!(cluster.isr(id), [1, 2, 3], "copied anew");
+    }
+}
+
 #[test]
 fn all_brokers_killed_at_once_lose_nothing_that_was_acknowledged() {
     for seed in 0..10 {
