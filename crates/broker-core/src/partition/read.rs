@@ -116,7 +116,8 @@ impl<D: Disk> Partition<D> {
                 WaitingRead::Fetch { origin, .. } => {
                     core.answer(origin, PartitionAnswer::Failed(error.clone()));
                 }
-                WaitingRead::Push { .. } | WaitingRead::Groups | WaitingRead::Scrub => {}
+                WaitingRead::Scrub => self.scrub = None,
+                WaitingRead::Push { .. } | WaitingRead::Groups => {}
             }
         }
     }

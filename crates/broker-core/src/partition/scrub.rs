@@ -72,6 +72,7 @@ impl<D: Disk> Partition<D> {
             self.scrub = None;
             return;
         };
+        let at = scrub.next;
         scrub.at = core.now.mono.after(SCRUB_PAUSE);
         scrub.next = if read.bytes == 0 { scrub.until } else { read.next_offset };
         for slice in read.slices {
@@ -79,8 +80,9 @@ impl<D: Disk> Partition<D> {
             let mut bytes = vec![0; usize::try_from(range.len).unwrap_or(0)];
             let read = core.disk.read_around_cache(&range.file, range.position, &mut bytes);
             let damage = match read {
-                Ok(len) => bytes.get(..len).and_then(|bytes| first_bad(bytes, core)),
-                Err(error) => Some(Fault::Unreadable { at: self.log.offsets().log_start(), error }),
+                Ok(len) if len == bytes.len() => first_bad(&bytes, core),
+                Ok(_) => Some(Fault::BadBatch { at }),
+                Err(error) => Some(Fault::Unreadable { at, error }),
             };
             if damage.is_some() {
                 self.scrub = None;
