@@ -244,15 +244,15 @@ impl<D: Disk> Partition<D> {
         }
     }
 
-    /// A cut of the follower's log is done; whoever could not take a role because of it may now.
+    /// A cut of the follower's log is done; whoever could not take a role, or drop a damaged log, because of it may now.
     pub(super) fn take_cut_finished(&mut self, core: &mut Core<D>, streams: &mut StreamTable, at: Offset) {
         match &mut self.role {
             Role::Follower(follower) => {
                 follower.machine.handle_cut_finished(core.now.mono, log_facts(&self.log));
                 tracing::debug!(partition = ?self.id, %at, "cut");
             }
-            Role::Idle => self.reconcile(core, streams),
-            Role::Leader(_) | Role::Damaged(_) | Role::Closing => {}
+            Role::Idle | Role::Damaged(_) => self.reconcile(core, streams),
+            Role::Leader(_) | Role::Closing => {}
         }
     }
 }

@@ -451,6 +451,39 @@ fn a_leader_whose_batch_reaches_a_follower_damaged_reads_its_disk_and_steps_down
 }
 
 #[test]
+fn damage_met_during_a_cut_is_dropped_when_the_cut_is_done() {
+    let (mut cluster, id) = three();
+    let old = cluster.leader(id);
+    let value = "x".repeat(2_000);
+    for sequence in 0..7 {
+        assert_eq!(
+            cluster.produce(old, "t", 0, -1, numbered(&[&value], 9, 0, sequence)).error,
+            ErrorCode::None
+        );
+    }
+    cluster.cut_off(old);
+    for sequence in 7..13 {
+        assert_eq!(
+            cluster.produce(old, "t", 0, 1, numbered(&[&value], 9, 0, sequence)).error,
+            ErrorCode::None
+        );
+    }
+    cluster.fence(old);
+    let new = cluster.leader(id);
+    assert_eq!(cluster.produce(new, "t", 0, -1, batch(&["kept"])).error, ErrorCode::None);
+    // The first batch: the producer's state, of which the cut leaves nothing, is read from the log again and meets it.
+    cluster.broker(old).disk.rot(&first_file(id), 3, 1);
+    cluster.broker(old).disk.hold(true);
+    cluster.cut_off.clear();
+    cluster.unfence(old);
+    cluster.pass(3 * SECOND);
+    assert!(has_reported_damage(&cluster, old));
+    cluster.broker(old).disk.hold(false);
+    cluster.pass(3 * SECOND);
+    assert_eq!(cluster.isr(id), [1, 2, 3], "dropped and copied anew");
+}
+
+#[test]
 fn all_brokers_killed_at_once_lose_nothing_that_was_acknowledged() {
     for seed in 0..10 {
         let (mut cluster, id) = three();
