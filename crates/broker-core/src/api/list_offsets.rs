@@ -90,7 +90,10 @@ impl ListOffsets {
     pub(crate) fn take<F>(&mut self, part: u32, answer: PartitionAnswer<F>) -> bool {
         match answer {
             PartitionAnswer::OffsetListed(listed) => self.results.put(part, Ok(listed)),
-            PartitionAnswer::Failed(error) => self.results.put(part, Err(partition_code(&error))),
+            PartitionAnswer::Failed(error) => {
+                let code = code_in(self.ask.version, partition_code(&error));
+                self.results.put(part, Err(code));
+            }
             PartitionAnswer::Produced(_)
             | PartitionAnswer::Fetched(_)
             | PartitionAnswer::EpochEnd { .. }
@@ -110,6 +113,14 @@ fn count_named<'a>(request: &'a ListOffsetsRequest<'_>) -> BTreeMap<(&'a str, i3
         }
     }
     named
+}
+
+/// Clients of versions before 5 do not know that an offset may not be available yet, and would give up; this they retry.
+const fn code_in(version: i16, code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::OffsetNotAvailable if version < 5 => ErrorCode::LeaderNotAvailable,
+        code => code,
+    }
 }
 
 const fn wanted(timestamp: i64) -> Option<WantedOffset> {

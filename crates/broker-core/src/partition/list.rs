@@ -35,12 +35,16 @@ impl<D: Disk> Partition<D> {
             }
             WantedOffset::LatestTiered => Ok(NOTHING),
             WantedOffset::MaxTimestamp => {
+                latest.ok_or(PartitionError::OffsetNotAvailable)?;
                 let found = self.log.max_timestamp(&mut core.disk, end, codecs).map_err(read_error)?;
                 Ok(listed(found))
             }
             WantedOffset::At(timestamp) => {
                 let found = self.log.offset_for_timestamp(&mut core.disk, timestamp, end, codecs);
-                Ok(listed(found.map_err(read_error)?))
+                let found = found.map_err(read_error)?;
+                // Committed records that this leader does not know as committed yet may be the answer (R1).
+                let none_is_sure = found.is_some() || latest.is_some();
+                if none_is_sure { Ok(listed(found)) } else { Err(PartitionError::OffsetNotAvailable) }
             }
         }
     }

@@ -8,8 +8,8 @@ use kafka_wire::ErrorCode;
 use log_core::{BrokerId, PartitionIndex, TopicPartition};
 use log_store::Disk;
 
-use crate::support::Cluster;
 use crate::support::client::*;
+use crate::support::{Cluster, START_MS};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -219,10 +219,22 @@ fn the_latest_offset_is_not_told_before_the_new_leader_knows_it() {
     if next == one {
         assert_eq!(cluster.list_offset(next, "t", 0, -1).error_code, ErrorCode::OffsetNotAvailable);
         assert_eq!(cluster.fetch(next, "t", 0, 1).error_code, ErrorCode::None, "waits, is not out of range");
+        // What is known as committed is found; that there is nothing later is not known.
+        assert_eq!(cluster.list_offset(next, "t", 0, START_MS).offset, 0);
+        for wanted in [START_MS + 1, -3] {
+            let listed = cluster.list_offset(next, "t", 0, wanted);
+            assert_eq!(listed.error_code, ErrorCode::OffsetNotAvailable, "{wanted}");
+        }
+        let frame = cluster.ask(next, 4, &list_request("t", &[(0, -1)]));
+        let listed: kafka_wire::messages::list_offsets::ListOffsetsResponse<'_> = parse(&frame, 4);
+        let code = listed.topics[0].partitions[0].error_code;
+        assert_eq!(code, ErrorCode::LeaderNotAvailable, "older clients know no other word for it");
     }
     cluster.broker(other).disk.hold(false);
     cluster.pass(SECOND);
-    assert_eq!(cluster.list_offset(next, "t", 0, -1).error_code, ErrorCode::None);
+    for wanted in [START_MS + 1, -3, -1] {
+        assert_eq!(cluster.list_offset(next, "t", 0, wanted).error_code, ErrorCode::None, "{wanted}");
+    }
 }
 
 #[test]
