@@ -5,13 +5,15 @@
 //! from its own records, each replayed when it is committed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use bytes::Bytes;
 use coordinator_core::command::RequestToken;
 use coordinator_core::records::GroupRecord;
 use coordinator_core::{CoordinatorAction, GroupCoordinator, GroupError, WriteId};
 use log_core::batch::{self, BatchBuilder, BatchSpec, Batches, NewRecord, ProduceRules};
 use log_core::{MonoTime, Now, Offset, TopicPartition};
-use log_store::{Disk, LeaderBatch, ReadError, ReadLimit, ReadOutcome, ReadSlices, Slice};
+use log_store::{Disk, Fault, LeaderBatch, ReadError, ReadLimit, ReadOutcome, ReadSlices, Slice};
 use replica_core::Leader;
 
 use super::read::WaitingRead;
@@ -23,6 +25,10 @@ use crate::shard::Core;
 
 /// Bytes of the groups' log read at once.
 const LOAD_BYTES: u64 = 1 << 20;
+
+/// How long the coordinator waits before it reads again what it could not read.
+const LOAD_AGAIN: Duration = Duration::from_secs(1);
+
 /// The coordinator of the groups of one partition, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Coordination {
@@ -42,6 +48,8 @@ struct Loading {
     /// The start of this leadership.
     until: Offset,
     reading: bool,
+    /// A read failed: it is made again then. Nothing is ever left out, or a group would begin where it never was.
+    retry_at: Option<MonoTime>,
 }
 
 impl Coordination {
@@ -50,7 +58,12 @@ impl Coordination {
         let seed = core.config.seed ^ (partition << 32) ^ core.now.mono.0;
         Self {
             groups: GroupCoordinator::new(core.now, core.config.groups, seed),
-            loading: Some(Loading { next: Offset(-1), until: machine.epoch_start(), reading: false }),
+            loading: Some(Loading {
+                next: Offset(-1),
+                until: machine.epoch_start(),
+                reading: false,
+                retry_at: None,
+            }),
             waiting: BTreeMap::new(),
             next_token: 0,
             bytes: 0,
@@ -59,13 +72,23 @@ impl Coordination {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Now) {
-        if self.loading.is_none() {
-            self.groups.handle_timeout(now);
+        match &mut self.loading {
+            None => self.groups.handle_timeout(now),
+            Some(loading) => drop(loading.retry_at.take_if(|at| *at <= now.mono)),
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<MonoTime> {
-        self.groups.poll_timeout().filter(|_| self.loading.is_none())
+        match &self.loading {
+            None => self.groups.poll_timeout(),
+            Some(loading) => loading.retry_at,
+        }
+    }
+
+    fn load_again_later(&mut self, now: Now) {
+        if let Some(loading) = &mut self.loading {
+            (loading.reading, loading.retry_at) = (false, Some(now.mono.after(LOAD_AGAIN)));
+        }
     }
 
     pub(super) fn handle_written(&mut self, now: Now, write: WriteId, result: Result<(), GroupError>) {
@@ -218,7 +241,8 @@ impl<D: Disk> Partition<D> {
     fn load_groups(&mut self, core: &mut Core<D>, coordination: &mut Coordination) -> bool {
         let log_start = self.log.offsets().log_start();
         let Some(loading) = coordination.loading.as_mut() else { return false };
-        if loading.reading || self.log.offsets().high_watermark() < loading.until {
+        let waits = loading.reading || loading.retry_at.is_some() || self.found.is_some();
+        if waits || self.log.offsets().high_watermark() < loading.until {
             return false;
         }
         loading.next = loading.next.max(log_start);
@@ -236,7 +260,7 @@ impl<D: Disk> Partition<D> {
             }
             Err(error) => {
                 tracing::error!(partition = ?self.id, %error, "the groups cannot be read");
-                loading.reading = true;
+                coordination.load_again_later(core.now);
             }
         }
         true
@@ -248,26 +272,17 @@ impl<D: Disk> Partition<D> {
         coordination: &mut Coordination,
         read: ReadSlices<D::File>,
     ) {
-        coordination.bytes += read.bytes;
-        if let Some(loading) = coordination.loading.as_mut() {
-            loading.reading = false;
-            // A read that gives nothing below the end it was given would be repeated for ever.
-            loading.next = if read.bytes == 0 { loading.until } else { read.next_offset };
-        }
-        for slice in read.slices {
-            match slice {
-                Slice::Bytes(bytes) => coordination.replay(core, &bytes),
-                Slice::File(range) => {
-                    let mut bytes = vec![0; usize::try_from(range.len).unwrap_or(0)];
-                    match core.disk.read_at(&range.file, range.position, &mut bytes) {
-                        Ok(_) => coordination.replay(core, &bytes),
-                        Err(error) => {
-                            tracing::error!(partition = ?self.id, %error, "the groups cannot be read")
-                        }
-                    }
-                }
-            }
-        }
+        let Some(loading) = coordination.loading.as_mut() else { return };
+        loading.reading = false;
+        let (read_bytes, next_offset) = (read.bytes, read.next_offset);
+        let pieces = match gather(core, read.slices, loading.next) {
+            Ok(pieces) => pieces,
+            Err(fault) => return self.found = Some(fault),
+        };
+        // A read that gives nothing below the end it was given would be repeated for ever.
+        loading.next = if read_bytes == 0 { loading.until } else { next_offset };
+        coordination.bytes += read_bytes;
+        pieces.iter().for_each(|piece| coordination.replay(core, piece));
     }
 
     pub(super) fn take_group_read(
@@ -279,7 +294,10 @@ impl<D: Disk> Partition<D> {
         let Some(mut coordination) = leader.coordination.take() else { return };
         match result {
             Ok(read) => self.replay_groups(core, &mut coordination, read),
-            Err(error) => tracing::error!(partition = ?self.id, %error, "the groups cannot be read"),
+            Err(error) => {
+                tracing::error!(partition = ?self.id, %error, "the groups cannot be read");
+                coordination.load_again_later(core.now);
+            }
         }
         if let Role::Leader(leader) = &mut self.role {
             leader.coordination = Some(coordination);
@@ -340,6 +358,22 @@ impl<D: Disk> Partition<D> {
 pub(super) struct AppendedGroups {
     pub(super) end: Offset,
     pub(super) bytes: u64,
+}
+
+/// The bytes of what was read at `at`; a file that does not give what it held a moment ago is damage.
+fn gather<D: Disk>(core: &mut Core<D>, slices: Vec<Slice<D::File>>, at: Offset) -> Result<Vec<Bytes>, Fault> {
+    let whole = |slice| match slice {
+        Slice::Bytes(bytes) => Ok(bytes),
+        Slice::File(range) => {
+            let mut bytes = vec![0; usize::try_from(range.len).unwrap_or(0)];
+            match core.disk.read_at(&range.file, range.position, &mut bytes) {
+                Ok(count) if count == bytes.len() => Ok(bytes.into()),
+                Ok(_) => Err(Fault::BadBatch { at }),
+                Err(error) => Err(Fault::Unreadable { at, error }),
+            }
+        }
+    };
+    slices.into_iter().map(whole).collect()
 }
 
 fn build<D: Disk>(core: &Core<D>, records: &[GroupRecord]) -> Result<LeaderBatch, PartitionError> {

@@ -131,10 +131,10 @@ impl<D: Disk> Partition<D> {
 
     /// Works on everything that was noted, until the partition rests.
     pub(crate) fn settle(&mut self, core: &mut Core<D>, streams: &mut StreamTable) {
-        if let Some(fault) = self.found.take() {
-            self.take_fault(core, streams, fault);
-        }
         loop {
+            if let Some(fault) = self.found.take() {
+                self.take_fault(core, streams, fault);
+            }
             self.append_incoming(core);
             let mut worked = false;
             while let Some(event) = self.log.poll_event() {
@@ -143,7 +143,7 @@ impl<D: Disk> Partition<D> {
             }
             worked |= self.act(core, streams);
             worked |= self.coordinate(core);
-            if !worked && self.incoming.is_empty() {
+            if !worked && self.incoming.is_empty() && self.found.is_none() {
                 break;
             }
         }

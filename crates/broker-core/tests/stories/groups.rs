@@ -16,6 +16,7 @@ use kafka_wire::messages::sync_group::*;
 
 use highwater_broker_core::Limits;
 use log_core::{PartitionIndex, TopicPartition};
+use log_store::{DiskFault, DiskOperation};
 
 use crate::support::Cluster;
 use crate::support::client::parse;
@@ -201,6 +202,42 @@ fn positions_survive_the_kill_of_all_brokers() {
     cluster.pass(Duration::from_secs(2));
     let coordinator = find(&mut cluster);
     assert_eq!(committed(&mut cluster, coordinator), (ErrorCode::None, 49));
+}
+
+/// Who coordinates when `coordinator` is gone: the next replica of the partition that it leads.
+fn next_coordinator(cluster: &Cluster, coordinator: i32) -> i32 {
+    let topic = cluster.image.topic_by_name("__consumer_offsets").unwrap();
+    let mut partitions = topic.partitions().map(|(_, partition)| partition);
+    let led = partitions.find(|partition| partition.leader.is_some_and(|leader| leader.0 == coordinator));
+    let mut others = led.unwrap().replica_brokers().map(|broker| broker.0);
+    others.find(|broker| *broker != coordinator).unwrap()
+}
+
+#[test]
+fn a_read_that_fails_while_groups_are_read_leaves_no_position_out() {
+    for good in 0..5 {
+        for fault in [DiskFault::Os(11), DiskFault::Medium] {
+            let mut cluster = Cluster::new(3);
+            cluster.create_topic("t", 1, 3, &[]);
+            let coordinator = find(&mut cluster);
+            for offset in 0..20 {
+                assert_eq!(commit(&mut cluster, coordinator, None, "t", offset), ErrorCode::None);
+            }
+            // Recent appends have left the memory: the next coordinator reads its file.
+            cluster.pass(Duration::from_secs(15));
+            let next = next_coordinator(&cluster, coordinator);
+            cluster.broker(next).disk.fail_after(good, DiskOperation::Read, fault);
+            cluster.kill(coordinator);
+            cluster.fence(coordinator);
+            cluster.pass(Duration::from_secs(5));
+            let asked = if coordinator == 1 { 2 } else { 1 };
+            let request = FindCoordinatorRequest { key: GROUP.into(), ..FindCoordinatorRequest::default() };
+            let frame = cluster.ask(asked, 2, &request);
+            let found = parse::<FindCoordinatorResponse<'_>>(&frame, 2).node_id;
+            let case = format!("{good} reads went well, then {fault:?}");
+            assert_eq!(committed(&mut cluster, found), (ErrorCode::None, 19), "{case}");
+        }
+    }
 }
 
 #[test]
