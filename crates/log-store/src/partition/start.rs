@@ -194,6 +194,8 @@ impl<D: Disk> PartitionLog<D> {
         facts: OpenFacts,
         recovered: &mut Recovered,
     ) -> Result<StartVerdict, DiskError> {
+        // What a killed process removed may be gone from the cache alone.
+        self.dir_dirty |= !facts.clean;
         if let Some(start_at) = bound.dropping {
             let job = self.drop_memory(start_at);
             self.start_job(disk, job);

@@ -97,6 +97,69 @@ fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_
     assert_eq!(bench.log.offsets().log_end(), Offset(120));
 }
 
+/// Lets a job go on until it has removed a file, and not until that is durable; then the process is killed.
+fn kill_when_removed(mut bench: Bench<MemoryDisk>, file: &str) -> Bench<MemoryDisk> {
+    while bench.disk.open(&format!("{DIR}/{file}"), OpenMode::Read).is_ok() {
+        assert!(bench.disk.release_one());
+        bench.run();
+    }
+    bench.disk.kill_process();
+    bench.disk.hold(false);
+    let mut bench = Bench::open(bench.disk, options(), false);
+    bench.settle();
+    bench
+}
+
+#[test]
+fn d4_what_a_killed_drop_removed_does_not_come_back_after_it_was_finished() {
+    for seed in 0..20 {
+        let mut bench = bench();
+        let batch = || {
+            let producer = crate::testing::producer(5, 0, 0);
+            crate::testing::checked(CRC, crate::testing::client_batch(CRC, 1, 10, 50, producer))
+        };
+        bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[batch()]).unwrap();
+        bench.settle();
+        pass_five_seconds(&mut bench);
+        bench.disk.hold(true);
+        bench.log.begin_drop_all(&mut bench.disk, Offset(15)).unwrap();
+        let bench = kill_when_removed(bench, "00000000000000000000.log");
+        assert_eq!(bench.log.offsets().log_end(), Offset(15));
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options(), false);
+        bench.settle();
+        let offsets = bench.log.offsets();
+        assert_eq!(
+            (bench.log.fault(), offsets.log_start(), offsets.log_end()),
+            (None, Offset(15), Offset(15))
+        );
+        let appended = bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(2), &[batch()]).unwrap();
+        assert!(!appended.is_duplicate, "seed {seed}");
+    }
+}
+
+#[test]
+fn d4_what_a_killed_cut_removed_does_not_come_back_after_it_was_finished() {
+    for seed in 0..20 {
+        let roll = log_core::segment::RollPolicy { segment_bytes: 2_400, ..Default::default() };
+        let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
+        bench.append_many(3, 10, 100);
+        bench.settle();
+        pass_five_seconds(&mut bench);
+        assert_eq!(bench.log.segment_count(), 2);
+        bench.disk.hold(true);
+        cut(&mut bench, 10).unwrap();
+        let mut bench = kill_when_removed(bench, "00000000000000000020.log");
+        // The end comes to lie where the removed segment began.
+        bench.append(10, 90);
+        bench.settle();
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, options(), false);
+        bench.settle();
+        assert_eq!((bench.log.fault(), bench.log.offsets().log_end()), (None, Offset(20)), "seed {seed}");
+    }
+}
+
 #[test]
 fn d2_s2_what_is_durable_survives_with_its_new_segment_and_directory() {
     for seed in 0..40 {

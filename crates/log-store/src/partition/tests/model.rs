@@ -109,9 +109,10 @@ impl World {
         for event in self.bench.events.drain(..) {
             match event {
                 LogEvent::DurableEnd(end) => self.model.durable = self.model.durable.max(end.0),
+                // A cut at the end or above cuts nothing, and makes nothing durable.
                 LogEvent::CutFinished { .. } | LogEvent::Dropped { .. } => {
                     self.before = None;
-                    self.model.durable = self.model.end();
+                    self.model.durable = self.bench.log.offsets().durable_end().0;
                 }
                 LogEvent::Faulty(fault) => panic!("faulty: {fault}"),
                 _ => {}
