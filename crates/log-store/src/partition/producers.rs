@@ -122,6 +122,7 @@ impl<D: Disk> PartitionLog<D> {
         to: Offset,
         mut visit: impl FnMut(&mut Self, u64, &BatchHeader),
     ) -> Result<(), DiskError> {
+        let from = self.segments.front().map_or(from, |first| first.base.max(from));
         let mut expected = from;
         let first = self.segment_of(from).unwrap_or(0);
         for index in first..self.segments.len() {
@@ -138,8 +139,10 @@ impl<D: Disk> PartitionLog<D> {
                 }
                 match walk.step(disk)? {
                     Step::Batch(_, header) if header.next_offset() <= from => {}
-                    Step::Batch(_, header) if header.base_offset >= to => break Ok(()),
-                    Step::Batch(position, header) if header.base_offset == expected || expected == from => {
+                    Step::Batch(position, header)
+                        if header.base_offset == expected
+                            || expected == from && header.base_offset < from =>
+                    {
                         expected = header.next_offset();
                         visit(self, position, &header);
                     }

@@ -73,8 +73,8 @@ fn d1_a_sync_of_a_cut_does_not_vouch_for_a_sync_that_is_under_way() {
     assert_eq!(bench.log.offsets().durable_end(), Offset(60));
 }
 
-#[test]
-fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_more() {
+/// Twelve batches of ten: more than the log keeps in memory of a producer.
+fn batches_of_one_producer() -> Bench<MemoryDisk> {
     let mut bench = bench();
     for sequence in (0..120).step_by(10) {
         let producer = crate::testing::producer(5, 0, sequence);
@@ -84,6 +84,20 @@ fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_
     }
     bench.settle();
     pass_five_seconds(&mut bench);
+    bench
+}
+
+#[test]
+fn p3_a_base_offset_that_rotted_is_damage_when_producers_are_read_again() {
+    let mut bench = batches_of_one_producer();
+    bench.disk.rot(&format!("{DIR}/00000000000000000000.log"), 3, 1);
+    let _ = cut(&mut bench, 20);
+    assert!(bench.log.fault().is_some(), "a state without the first batch is not believed");
+}
+
+#[test]
+fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_more() {
+    let mut bench = batches_of_one_producer();
     // The search for the place reads once; the producers' state is read again from the batches after that.
     bench.disk.fail_after(1, crate::DiskOperation::Read, crate::DiskFault::Medium);
     assert_eq!(cut(&mut bench, 20), Err(CutError::Faulty));
@@ -139,7 +153,7 @@ fn d4_what_a_killed_drop_removed_does_not_come_back_after_it_was_finished() {
 }
 
 #[test]
-fn d4_what_a_killed_cut_removed_does_not_come_back_after_it_was_finished() {
+fn d4_what_a_killed_cut_removed_does_not_come_back_beside_what_follows() {
     for seed in 0..20 {
         let roll = log_core::segment::RollPolicy { segment_bytes: 2_400, ..Default::default() };
         let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
@@ -150,13 +164,15 @@ fn d4_what_a_killed_cut_removed_does_not_come_back_after_it_was_finished() {
         bench.disk.hold(true);
         cut(&mut bench, 10).unwrap();
         let mut bench = kill_when_removed(bench, "00000000000000000020.log");
-        // The end comes to lie where the removed segment began.
+        assert_eq!(bench.log.offsets().log_end(), Offset(20), "where the removed segment began");
         bench.append(10, 90);
         bench.settle();
+        let expected = bench.read_all(Offset(0)).unwrap();
         bench.disk.power_cut(seed);
         let mut bench = Bench::open(bench.disk, options(), false);
         bench.settle();
-        assert_eq!((bench.log.fault(), bench.log.offsets().log_end()), (None, Offset(20)), "seed {seed}");
+        assert_eq!((bench.log.fault(), bench.log.offsets().log_end()), (None, Offset(30)), "seed {seed}");
+        assert!(bench.read_all(Offset(0)).unwrap() == expected, "seed {seed}");
     }
 }
 
