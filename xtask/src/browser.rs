@@ -38,6 +38,11 @@ const PROGRAMS: [&str; 3] = ["playwright-core@1.65.1", "typescript@7.0.2", "vite
 const CHROMIUM: &str = "chromium";
 const FRESH: &str = "fresh-project";
 
+/// What CI runs of it: everything, with a binary like the one that the tests have built.
+pub(crate) fn all() -> Result<()> {
+    run(&Options { only: Vec::new(), carrier: None, binary: Some(cluster::build::debug()?) })
+}
+
 /// Runs the stories.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::target_dir().join("browser");

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{cluster, compat, faults, tools, workspace};
+use crate::{browser, cluster, compat, faults, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -64,6 +64,7 @@ pub(crate) fn cluster_steps() -> Vec<Step> {
     let mut all = vec![
         Step::inside("cluster --run", || cluster::restart::check(&debug_binary())),
         Step::inside("compatibility, small", || compat::small(&debug_binary())),
+        Step::inside("browser", browser::all),
     ];
     all.extend(faults::steps());
     all

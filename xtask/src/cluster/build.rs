@@ -15,6 +15,11 @@ pub(crate) fn release() -> Result<PathBuf> {
     build(&["--release"], "release")
 }
 
+/// The same as the tests build it: slower to run, and there in no time once they were built.
+pub(crate) fn debug() -> Result<PathBuf> {
+    build(&[], "debug")
+}
+
 fn build(profile: &[&str], folder: &str) -> Result<PathBuf> {
     let started = Instant::now();
     let status = steps::cargo()

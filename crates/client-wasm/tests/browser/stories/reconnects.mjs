@@ -7,7 +7,7 @@ export const carriers = ['webtransport', 'websocket'];
 const ROUNDS = 200;
 const SETTLED = 20;
 const GROWTH_MAX = 1.05;
-// Below this a heap's size says little: a compiled function more or less is of that size.
+// Compiled code counts as heap, and more gets compiled all the time.
 const NOISE_BYTES = 300_000;
 
 export async function story(world) {
