@@ -18,10 +18,12 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 const STATUS_LIMIT: Duration = Duration::from_secs(10);
 
 /// What a ready cluster says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) nodes: u64,
     pub(crate) controller: i64,
+    /// The hash of each node's certificate for browsers, by node.
+    pub(crate) certificates: Vec<(u64, String)>,
 }
 
 /// The cluster's status once every partition can be led; `None` before.
@@ -37,11 +39,18 @@ pub(crate) fn status(layout: &Layout) -> Result<Option<Status>> {
 }
 
 fn ready(answer: &Value, nodes: usize) -> Option<Status> {
-    let alive = answer.get("nodes")?.as_array()?.len();
+    let found = answer.get("nodes")?.as_array()?;
+    let alive = found.len();
+    let certificates = found.iter().filter_map(certificate).collect();
     let leaderless = answer.get("partitions_without_leader")?.as_u64()?;
     let controller = answer.get("controller")?.as_i64()?;
     let complete = alive >= nodes && leaderless == 0 && controller >= 0;
-    complete.then_some(Status { nodes: alive as u64, controller })
+    complete.then_some(Status { nodes: alive as u64, controller, certificates })
+}
+
+fn certificate(node: &Value) -> Option<(u64, String)> {
+    let present = node.get("browser_certificates")?.get(0)?.as_str()?;
+    Some((node.get("id")?.as_u64()?, present.to_owned()))
 }
 
 /// Whether a node answers 200 on its HTTP port at `path`.
@@ -67,7 +76,10 @@ mod tests {
     #[test]
     fn a_cluster_is_ready_when_all_nodes_and_leaders_are_there() {
         let answer = |nodes: &[u8], leaderless: u64, controller: i64| json!({ "nodes": nodes, "partitions_without_leader": leaderless, "controller": controller });
-        assert_eq!(ready(&answer(&[1, 2, 3], 0, 2), 3), Some(Status { nodes: 3, controller: 2 }));
+        let expected = Status { nodes: 3, controller: 2, certificates: Vec::new() };
+        assert_eq!(ready(&answer(&[1, 2, 3], 0, 2), 3), Some(expected));
+        let node = json!({ "id": 2, "browser_certificates": ["ab", "cd"] });
+        assert_eq!(certificate(&node), Some((2, "ab".to_owned())));
         assert_eq!(ready(&answer(&[1, 2], 0, 2), 3), None);
         assert_eq!(ready(&answer(&[1, 2, 3], 1, 2), 3), None);
         assert_eq!(ready(&answer(&[1, 2, 3], 0, -1), 3), None);

@@ -18,6 +18,9 @@ pub(crate) fn ready(
     runs_a_task: bool,
 ) -> String {
     let mut text = table(layout);
+    for (node, hash) in &status.certificates {
+        text.push_str(&format!("   node {node} shows browsers the certificate {hash} (SHA-256)\n"));
+    }
     text.push_str(&format!(
         "   ready in {:.1} s: {} of {} nodes, controller is node {}.",
         took.as_secs_f64(),
