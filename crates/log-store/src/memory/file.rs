@@ -13,11 +13,13 @@ use crate::disk::SECTOR_BYTES;
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// A file's bytes in both places.
+/// A file's bytes in both places. What lies between the last byte of either and its length is zero and takes no memory.
 #[derive(Debug, Default)]
 pub(super) struct FileNode {
     cached: Vec<u8>,
+    cached_len: usize,
     durable: Vec<u8>,
+    durable_len: usize,
     /// Sectors that the platter lacks, with the number of the write that changed them last.
     dirty: BTreeMap<usize, u64>,
     /// The length differs from the platter's, by the write with this number.
@@ -40,7 +42,17 @@ pub(super) struct Carried {
 
 impl FileNode {
     pub(super) fn len(&self) -> usize {
-        self.cached.len()
+        self.cached_len
+    }
+
+    /// What a process sees, up to the last byte that was ever written.
+    pub(super) fn cached(&self) -> &[u8] {
+        &self.cached
+    }
+
+    /// What is on the platter, up to the last byte that ever came there.
+    pub(super) fn durable(&self) -> &[u8] {
+        &self.durable
     }
 
     pub(super) fn is_clean(&self) -> bool {
@@ -50,8 +62,11 @@ impl FileNode {
     pub(super) fn write(&mut self, position: usize, bytes: &[u8]) {
         self.writes += 1;
         let end = position + bytes.len();
-        if end > self.cached.len() {
+        if end > self.cached_len {
             self.resize(end);
+        }
+        if end > self.cached.len() {
+            self.cached.resize(end, 0);
         }
         if let Some(place) = self.cached.get_mut(position..end) {
             place.copy_from_slice(bytes);
@@ -61,8 +76,9 @@ impl FileNode {
 
     pub(super) fn resize(&mut self, len: usize) {
         self.writes += 1;
-        let before = self.cached.len();
-        self.cached.resize(len, 0);
+        let before = self.cached_len;
+        self.cached.truncate(len);
+        self.cached_len = len;
         self.length_dirty = Some(self.writes);
         if len < before {
             self.dirty.retain(|sector, _| sector * SECTOR < len);
@@ -72,21 +88,21 @@ impl FileNode {
     }
 
     pub(super) fn read(&self, position: usize, into: &mut [u8]) -> usize {
-        copy_out(&self.cached, position, into)
+        let count = self.cached_len.saturating_sub(position).min(into.len());
+        copy_or_zero(&self.cached, position, into.get_mut(..count).unwrap_or(&mut []));
+        count
     }
 
     /// Clean sectors come from the platter, dirty ones from the cache, where the next sync finds them.
     pub(super) fn read_around_cache(&self, position: usize, into: &mut [u8]) -> usize {
-        let count = self.cached.len().saturating_sub(position).min(into.len());
-        copy_out(&self.durable, position, into.get_mut(..count).unwrap_or(&mut []));
-        let lacking = self.durable.len().saturating_sub(position).min(count);
-        into.get_mut(lacking..count).unwrap_or(&mut []).fill(0);
+        let count = self.cached_len.saturating_sub(position).min(into.len());
+        copy_or_zero(&self.durable, position, into.get_mut(..count).unwrap_or(&mut []));
         let last = (position + count).div_ceil(SECTOR);
         for &sector in self.dirty.range(position / SECTOR..last).map(|(sector, _)| sector) {
             let start = (sector * SECTOR).max(position);
             let end = ((sector + 1) * SECTOR).min(position + count);
             if let Some(piece) = into.get_mut(start - position..end - position) {
-                copy_out(&self.cached, start, piece);
+                copy_or_zero(&self.cached, start, piece);
             }
         }
         count
@@ -95,17 +111,17 @@ impl FileNode {
     /// What a sync asked for now will carry.
     pub(super) fn carry(&self) -> Carried {
         let sectors = self.dirty.iter();
-        let sectors = sectors.map(|(&sector, &write)| (sector, write, sector_of(&self.cached, sector)));
+        let sectors = sectors.map(|(&sector, &write)| (sector, write, self.sector(sector)));
         Carried {
             sectors: sectors.collect(),
-            length: self.length_dirty.map(|write| (self.cached.len(), write)),
+            length: self.length_dirty.map(|write| (self.cached_len, write)),
         }
     }
 
     pub(super) fn settle(&mut self, carried: Carried) {
         if let Some((length, write)) = carried.length.filter(|(_, write)| *write > self.length_settled) {
             self.length_settled = write;
-            self.durable.resize(length, 0);
+            self.set_durable_len(length);
             if self.length_dirty == Some(write) {
                 self.length_dirty = None;
             }
@@ -115,7 +131,7 @@ impl FileNode {
                 continue;
             }
             self.settled.insert(sector, write);
-            put_sector(&mut self.durable, sector, &bytes);
+            self.put_sector(sector, &bytes);
             if self.dirty.get(&sector) == Some(&write) {
                 self.dirty.remove(&sector);
             }
@@ -125,7 +141,7 @@ impl FileNode {
     /// A failed sync: the kernel takes the pages for clean although the platter lacks them.
     pub(super) fn forget(&mut self, show_old: bool) {
         if show_old {
-            self.cached.clone_from(&self.durable);
+            self.show_platter();
         }
         self.dirty.clear();
         self.length_dirty = None;
@@ -137,7 +153,7 @@ impl FileNode {
         carried.sectors.retain(|_| dice.coin());
         carried.length = carried.length.filter(|_| dice.coin());
         // What lies behind the length on the platter waits for the length.
-        let length = carried.length.map_or(self.durable.len(), |(length, _)| length);
+        let length = carried.length.map_or(self.durable_len, |(length, _)| length);
         carried.sectors.retain(|(sector, _, bytes)| sector * SECTOR + bytes.len() <= length);
         self.settle(carried);
     }
@@ -146,20 +162,20 @@ impl FileNode {
     pub(super) fn lose_power(&mut self, dice: &mut Dice) {
         if self.length_dirty.is_some() {
             let length = self.surviving_length(dice);
-            self.durable.resize(length, 0);
+            self.set_durable_len(length);
         }
         let dirty: Vec<usize> = self.dirty.keys().copied().collect();
         for sector in dirty {
             if dice.coin() {
-                let bytes = sector_of(&self.cached, sector);
-                put_sector(&mut self.durable, sector, &bytes);
+                let bytes = self.sector(sector);
+                self.put_sector(sector, &bytes);
             }
         }
         self.restart();
     }
 
     fn surviving_length(&self, dice: &mut Dice) -> usize {
-        let (old, new) = (self.durable.len(), self.cached.len());
+        let (old, new) = (self.durable_len, self.cached_len);
         if new <= old {
             return if dice.coin() { new } else { old };
         }
@@ -172,7 +188,7 @@ impl FileNode {
 
     /// The machine starts again: the cache shows what the platter holds.
     fn restart(&mut self) {
-        self.cached.clone_from(&self.durable);
+        self.show_platter();
         self.dirty.clear();
         self.length_dirty = None;
         self.cold = true;
@@ -181,8 +197,39 @@ impl FileNode {
     /// The cache drops its clean pages.
     pub(super) fn evict(&mut self) {
         if self.is_clean() {
-            self.cached.clone_from(&self.durable);
+            self.show_platter();
             self.cold = true;
+        }
+    }
+
+    fn show_platter(&mut self) {
+        self.cached.clone_from(&self.durable);
+        self.cached_len = self.durable_len;
+    }
+
+    fn set_durable_len(&mut self, len: usize) {
+        self.durable.truncate(len);
+        self.durable_len = len;
+    }
+
+    /// A sector as the cache shows it.
+    fn sector(&self, sector: usize) -> Vec<u8> {
+        let start = sector * SECTOR;
+        let mut bytes = vec![0; self.cached_len.saturating_sub(start).min(SECTOR)];
+        copy_or_zero(&self.cached, start, &mut bytes);
+        bytes
+    }
+
+    /// Puts a sector where the platter's file reaches; what lies behind its length is not part of it.
+    fn put_sector(&mut self, sector: usize, bytes: &[u8]) {
+        let start = sector * SECTOR;
+        let end = (start + bytes.len()).min(self.durable_len);
+        if start < end && end > self.durable.len() {
+            self.durable.resize(end, 0);
+        }
+        if let Some(place) = self.durable.get_mut(start..end) {
+            let count = place.len();
+            place.copy_from_slice(bytes.get(..count).unwrap_or(&[]));
         }
     }
 
@@ -208,26 +255,10 @@ impl FileNode {
     }
 }
 
-fn copy_out(from: &[u8], position: usize, into: &mut [u8]) -> usize {
+/// Fills `into` with what stands at `position`, and with zeros behind the last byte.
+fn copy_or_zero(from: &[u8], position: usize, into: &mut [u8]) {
     let there = from.get(position..).unwrap_or(&[]);
-    let count = there.len().min(into.len());
-    if let (Some(into), Some(there)) = (into.get_mut(..count), there.get(..count)) {
-        into.copy_from_slice(there);
-    }
-    count
-}
-
-fn sector_of(bytes: &[u8], sector: usize) -> Vec<u8> {
-    let start = sector * SECTOR;
-    bytes.get(start..(start + SECTOR).min(bytes.len())).unwrap_or(&[]).to_vec()
-}
-
-/// Puts a sector where the file reaches; what lies behind its length is not part of it.
-fn put_sector(durable: &mut [u8], sector: usize, bytes: &[u8]) {
-    let start = sector * SECTOR;
-    let end = (start + bytes.len()).min(durable.len());
-    if let Some(place) = durable.get_mut(start..end) {
-        let count = place.len();
-        place.copy_from_slice(bytes.get(..count).unwrap_or(&[]));
-    }
+    let (copied, zeros) = into.split_at_mut(there.len().min(into.len()));
+    copied.copy_from_slice(there.get(..copied.len()).unwrap_or(&[]));
+    zeros.fill(0);
 }

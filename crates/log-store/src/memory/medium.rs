@@ -263,7 +263,11 @@ impl Medium {
     }
 
     pub(super) fn release_one(&mut self) -> bool {
-        let Some(Waiting { handle, ticket, work }) = self.held.pop_front() else { return false };
+        self.release_nth(0)
+    }
+
+    pub(super) fn release_nth(&mut self, nth: usize) -> bool {
+        let Some(Waiting { handle, ticket, work }) = self.held.remove(nth) else { return false };
         let result = match work {
             Work::Sync { files, dirs } => self.sync(files, dirs).map(|()| Completed::Synced),
             Work::Read { file, position, len } => self.read(&file, position, len).map(Completed::Read),

@@ -5,6 +5,7 @@
 //! synced, [`MemoryDisk::kill_process`] keeps all of it, syncs can be held back, fail or lie, bytes can rot.
 
 mod file;
+mod inspect;
 mod medium;
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,21 @@ enum Change {
     Rename(String, String, NodeId),
 }
 
+/// Which of the two trees: the one that a process sees, or the one that a power cut could not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Cached,
+    Durable,
+}
+
 impl DirNode {
+    fn entries(&self, side: Side) -> &BTreeMap<String, NodeId> {
+        match side {
+            Side::Cached => &self.cached,
+            Side::Durable => &self.durable,
+        }
+    }
+
     fn change(&mut self, change: Change) {
         self.changes += 1;
         apply(&mut self.cached, &change);
@@ -111,12 +125,23 @@ impl Tree {
     }
 
     pub(super) fn find(&self, path: &str) -> Option<NodeId> {
+        self.find_on(path, Side::Cached)
+    }
+
+    pub(super) fn find_on(&self, path: &str, side: Side) -> Option<NodeId> {
         path.split('/').filter(|part| !part.is_empty()).try_fold(ROOT, |at, part| {
             match self.nodes.get(&at)? {
-                Node::Dir(dir) => dir.cached.get(part).copied(),
+                Node::Dir(dir) => dir.entries(side).get(part).copied(),
                 Node::File(_) => None,
             }
         })
+    }
+
+    pub(super) fn names(&self, id: NodeId, side: Side) -> Option<Vec<String>> {
+        match self.nodes.get(&id)? {
+            Node::Dir(dir) => Some(dir.entries(side).keys().cloned().collect()),
+            Node::File(_) => None,
+        }
     }
 
     pub(super) fn create_dir(&mut self, path: &str) -> Result<(), DiskFault> {

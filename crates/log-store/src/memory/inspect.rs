@@ -1,0 +1,50 @@
+//! Looking at a simulated medium from outside, without a trace: what a power cut could not take, and what the page cache
+//! shows. For oracles, which must neither warm a cache nor meet an error that was ordered for the log.
+
+use super::MemoryDisk;
+use super::tree::{NodeId, ROOT, Side};
+
+impl MemoryDisk {
+    /// The names in a directory that a power cut could not take, in order; none if the directory itself could be taken.
+    #[must_use]
+    pub fn durable_names(&self, dir: &str) -> Option<Vec<String>> {
+        self.names(dir, Side::Durable)
+    }
+
+    /// The names in a directory as a process sees them, in order; none if there is no such directory.
+    #[must_use]
+    pub fn cached_names(&self, dir: &str) -> Option<Vec<String>> {
+        self.names(dir, Side::Cached)
+    }
+
+    /// Shows the bytes of a file on the platter; none if the file's name could be taken by a power cut.
+    pub fn with_durable<T>(&self, path: &str, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let medium = &mut *self.medium.borrow_mut();
+        let node = medium.tree.find_on(path, Side::Durable)?;
+        medium.tree.file(node).map(|file| look(file.durable()))
+    }
+
+    /// Shows the bytes of a file as a process sees them; none if there is no such file.
+    pub fn with_cached<T>(&self, path: &str, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let medium = &mut *self.medium.borrow_mut();
+        let node = medium.tree.find_on(path, Side::Cached)?;
+        medium.tree.file(node).map(|file| look(file.cached()))
+    }
+
+    /// Bytes of all files that have a name.
+    #[must_use]
+    pub fn bytes_used(&self) -> u64 {
+        self.medium.borrow().tree.bytes_used()
+    }
+
+    /// Lets one operation that is held back happen, counted from the oldest; `false` if there are not so many.
+    pub fn release_nth(&self, nth: usize) -> bool {
+        self.medium.borrow_mut().release_nth(nth)
+    }
+
+    fn names(&self, dir: &str, side: Side) -> Option<Vec<String>> {
+        let medium = &*self.medium.borrow();
+        let node: NodeId = if dir.is_empty() { ROOT } else { medium.tree.find_on(dir, side)? };
+        medium.tree.names(node, side)
+    }
+}
