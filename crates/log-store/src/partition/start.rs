@@ -194,8 +194,12 @@ impl<D: Disk> PartitionLog<D> {
         facts: OpenFacts,
         recovered: &mut Recovered,
     ) -> Result<StartVerdict, DiskError> {
-        // What a killed process removed may be gone from the cache alone.
-        self.dir_dirty |= !facts.clean;
+        if !facts.clean {
+            // What a killed process removed may be gone from the cache alone, and names that it made above the log may be
+            // known to the cache alone.
+            self.extra_dirs = with_ancestors(&self.dir).into_iter().skip(1).map(str::to_owned).collect();
+            self.dir_dirty = true;
+        }
         if let Some(start_at) = bound.dropping {
             let job = self.drop_memory(start_at);
             self.start_job(disk, job);

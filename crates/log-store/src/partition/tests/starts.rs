@@ -523,3 +523,19 @@ fn a_medium_that_does_not_read_at_a_start_costs_the_replica_and_not_the_start() 
     }
     assert!(failed > 0);
 }
+
+#[test]
+fn names_that_only_the_cache_knows_are_synced_by_the_next_process() {
+    for seed in 0..20 {
+        let mut disk = MemoryDisk::new();
+        disk.hold(true);
+        PartitionLog::create(&mut disk, LogId(7), DIR, options(), log_core::Now::default()).unwrap();
+        disk.kill_process();
+        let mut bench = Bench::open(disk, options(), false);
+        bench.settle();
+        let _ = bench.append(1, 100);
+        bench.settle();
+        let bench = restart(bench, seed);
+        assert_eq!(bench.log.offsets().log_end(), Offset(1), "seed {seed}");
+    }
+}
