@@ -163,12 +163,15 @@ impl<D: Disk> Partition<D> {
                 Role::Idle | Role::Damaged(_) | Role::Closing => {}
             },
             LogEvent::Recovered { .. } => {
-                self.recovered = true;
-                core.metrics.logs_recovering = core.metrics.logs_recovering.saturating_sub(1);
+                self.note_recovered(core);
                 self.reconcile(core, streams);
             }
             LogEvent::CutFinished { at } => self.take_cut_finished(core, streams, at),
-            LogEvent::Dropped { start_at } => self.take_dropped(core, streams, start_at),
+            LogEvent::Dropped { start_at } => {
+                // A start that finds a drop half done ends it, and is over with it.
+                self.note_recovered(core);
+                self.take_dropped(core, streams, start_at);
+            }
             LogEvent::ReadReady { ticket, result } => self.take_read(core, ticket, result),
             LogEvent::SuspicionCleared => {}
             LogEvent::Faulty(fault) => self.take_fault(core, streams, fault),
@@ -177,6 +180,12 @@ impl<D: Disk> Partition<D> {
             }
             LogEvent::Closed => self.gone = true,
             _ => {}
+        }
+    }
+
+    fn note_recovered(&mut self, core: &mut Core<D>) {
+        if !std::mem::replace(&mut self.recovered, true) {
+            core.metrics.logs_recovering = core.metrics.logs_recovering.saturating_sub(1);
         }
     }
 
