@@ -18,6 +18,7 @@ pub mod metrics;
 mod partition;
 pub mod peer;
 pub mod shard;
+pub mod standing;
 
 pub use action::{CloseReason, ReplicaKey, ShardAction};
 pub use config::{Limits, ShardConfig};
@@ -27,3 +28,4 @@ pub use message::{ControlRequest, ExitCode, ShardMessage};
 pub use metrics::{Metric, ShardGauges, ShardMetrics};
 pub use peer::PeerMessage;
 pub use shard::{Shard, shard_of};
+pub use standing::{LeaderStanding, ReplicaRole, ReplicaStanding};

@@ -5,7 +5,9 @@ use log_store::{Disk, PartitionLog};
 use metadata_core::{ClusterImage, Condition, Standing};
 use replica_core::{LogFacts, PartitionView, ReplicaView};
 
+use super::{Partition, Role};
 use crate::message::IsrAnswer;
+use crate::standing::{LeaderStanding, ReplicaRole, ReplicaStanding};
 
 /// The partition as the image shows it; none if it is not in it.
 pub(super) fn partition_view(image: &ClusterImage, id: TopicPartition) -> Option<PartitionView> {
@@ -33,6 +35,32 @@ pub(super) fn partition_view(image: &ClusterImage, id: TopicPartition) -> Option
         effective_min_isr: topic.effective_min_isr(state),
         replicas: replicas.collect(),
     })
+}
+
+impl<D: Disk> Partition<D> {
+    pub(crate) fn standing(&self) -> ReplicaStanding {
+        let role = match &self.role {
+            Role::Idle => ReplicaRole::Idle,
+            Role::Leader(leader) => {
+                let view = leader.machine.view();
+                ReplicaRole::Leader(LeaderStanding {
+                    epoch: leader.machine.epoch(),
+                    maximal_isr: leader.machine.maximal_isr(),
+                    sound_isr: view.sound_isr_members(),
+                    min_isr: view.effective_min_isr,
+                })
+            }
+            Role::Follower(_) => ReplicaRole::Follower,
+            Role::Damaged(_) => ReplicaRole::Damaged,
+            Role::Closing => ReplicaRole::Closing,
+        };
+        ReplicaStanding {
+            partition: self.id,
+            role,
+            offsets: *self.log.offsets(),
+            settled: self.log.is_settled(),
+        }
+    }
 }
 
 /// Where the own log stands.

@@ -1,6 +1,8 @@
 //! What a leader answers its shard: may a produce be taken, what may be read, what does a client's epoch say
 //! (L3, R1, R2).
 
+use alloc::vec::Vec;
+
 use log_core::{BrokerId, LeaderEpoch, Offset};
 
 use super::Leader;
@@ -56,6 +58,13 @@ impl Leader {
     #[must_use]
     pub const fn view(&self) -> &PartitionView {
         &self.view
+    }
+
+    /// The committed ISR, and those whose addition is undecided.
+    #[must_use]
+    pub fn maximal_isr(&self) -> Vec<BrokerId> {
+        let replicas = self.view.replicas.iter().map(|replica| replica.broker);
+        replicas.filter(|broker| self.in_maximal_isr(*broker)).collect()
     }
 
     /// Whether an ISR proposal is undecided.
