@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, faults, layers, test, tidy, tools, workspace};
+use crate::{codegen, faults, layers, sim, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -18,6 +18,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let before = workspace::changes()?;
     let mut all = checks();
     all.extend(test::steps());
+    all.extend(sim::steps());
     if !options.quick {
         all.extend(test::cluster_steps());
     }

@@ -14,6 +14,7 @@ mod faults;
 mod fix;
 mod layers;
 mod process;
+mod sim;
 mod steps;
 mod test;
 mod tidy;
@@ -44,6 +45,8 @@ enum Command {
     Compat(compat::Options),
     /// Kill brokers under load, again and again, and check what producers were promised
     Faults(faults::Options),
+    /// Run whole brokers in one thread under seeded faults, and look at every step
+    Sim(sim::Options),
     /// Write the Kafka messages that the schemas in crates/kafka-wire/schemas describe
     Codegen {
         /// Write nothing; fail if a file is not as the schemas say
@@ -80,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Cluster(options) => return cluster::run(&options),
         Command::ClusterRestartTask => return cluster::restart::task(),
+        Command::Sim(options) => return sim::run(&options),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
         Command::Compat(options) => compat::run(&options)?,

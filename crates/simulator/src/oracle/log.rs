@@ -1,0 +1,80 @@
+//! Reading a replica's log from outside: batches in the files of its directory, on the platter or as a process sees them.
+
+use log_core::TopicPartition;
+use log_core::batch::BatchHeader;
+use log_core::directory::partition_dir;
+use log_store::MemoryDisk;
+
+/// Where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// What a power cut could not take.
+    Durable,
+    /// What a process sees.
+    Cached,
+}
+
+/// Shows the batches from the one that holds `from` on, as long as `visit` wants more; gives the offset after the last
+/// one that stands there without a gap, `from` if there is none.
+pub(super) fn visit(
+    disk: &MemoryDisk,
+    key: TopicPartition,
+    side: Side,
+    from: i64,
+    mut visit: impl FnMut(&BatchHeader, &[u8]) -> bool,
+) -> i64 {
+    let dir = partition_dir(&key);
+    let names = match side {
+        Side::Durable => disk.durable_names(&dir),
+        Side::Cached => disk.cached_names(&dir),
+    };
+    let base = |name: &String| name.strip_suffix(".log").and_then(|base| base.parse::<i64>().ok());
+    let mut bases: Vec<i64> = names.iter().flatten().filter_map(base).collect();
+    bases.sort_unstable();
+    let first = bases.iter().rposition(|base| *base <= from).unwrap_or(0);
+    let mut reach = Reach { next: None, from, wants_more: true };
+    for base in bases.into_iter().skip(first) {
+        if reach.next.is_some_and(|next| next != base) || !reach.wants_more {
+            break;
+        }
+        let path = format!("{dir}/{base:020}.log");
+        let look = |bytes: &[u8]| reach.through(base, bytes, &mut visit);
+        match side {
+            Side::Durable => disk.with_durable(&path, look),
+            Side::Cached => disk.with_cached(&path, look),
+        };
+    }
+    reach.next.unwrap_or(from).max(from)
+}
+
+/// How far a visit came.
+struct Reach {
+    next: Option<i64>,
+    from: i64,
+    wants_more: bool,
+}
+
+impl Reach {
+    fn through(&mut self, base: i64, bytes: &[u8], visit: &mut impl FnMut(&BatchHeader, &[u8]) -> bool) {
+        let mut next = base;
+        if base > self.from && self.next.is_none() {
+            // The log begins above.
+            self.wants_more = false;
+            return;
+        }
+        let mut position = 0;
+        while let Some(rest) = bytes.get(position..)
+            && self.wants_more
+            && let Ok(header) = BatchHeader::parse(rest)
+            && let Some(whole) = rest.get(..header.batch_bytes)
+            && header.base_offset.0 == next
+        {
+            next = header.next_offset().0;
+            position += header.batch_bytes;
+            if next > self.from {
+                self.wants_more = visit(&header, whole);
+            }
+        }
+        self.next = Some(next);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a seed means: the cluster, its topics, its clients, the weather, and every fault with its time. A plan is data, so
+//! that a run that went wrong can be told again with less of it.
+
+mod faults;
+
+pub(crate) use faults::{Fault, Planned};
+
+use crate::dice::Dice;
+
+/// One millisecond and one microsecond in simulated time.
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const US: u64 = 1_000;
+
+/// Which faults a plan prefers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mix {
+    /// Every kind, each seed its own selection.
+    #[default]
+    Any,
+    /// Metadata that arrives late, is lost, or is agreed by another leader.
+    Metadata,
+    /// Restarts, power cuts and pauses.
+    Restarts,
+    /// Damage on disks, and min ISR that changes.
+    Damage,
+    /// Disks that are slow, full or fail.
+    Disks,
+    /// Links that are cut, one way or both.
+    Network,
+    /// Topics deleted and created again.
+    Topics,
+}
+
+/// A topic of a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct TopicPlan {
+    pub(crate) name: String,
+    pub(crate) partitions: i32,
+    pub(crate) replicas: i16,
+    pub(crate) min_isr: i32,
+    pub(crate) segment_bytes: u32,
+    pub(crate) retention_bytes: Option<u32>,
+}
+
+/// How long things take, in nanoseconds, and how often they go wrong, per thousand.
+#[derive(Clone, Debug)]
+pub(crate) struct Weather {
+    pub(crate) latency: (u64, u64),
+    pub(crate) loss_permille: u64,
+    pub(crate) sync: (u64, u64),
+    pub(crate) slow_sync_permille: u64,
+    pub(crate) inside: (u64, u64),
+    pub(crate) commit: (u64, u64),
+    pub(crate) show: (u64, u64),
+}
+
+/// Everything that a seed decides before the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) brokers: usize,
+    pub(crate) shards: u16,
+    pub(crate) topics: Vec<TopicPlan>,
+    pub(crate) producers: usize,
+    pub(crate) plain_producers: usize,
+    pub(crate) consumers: usize,
+    /// The pause between two batches of a producer.
+    pub(crate) produce_every: (u64, u64),
+    pub(crate) record_bytes: (u64, u64),
+    pub(crate) lag_max_ms: u64,
+    pub(crate) window_bytes: u64,
+    pub(crate) push_bytes: usize,
+    pub(crate) weather: Weather,
+    /// How long faults happen, from the moment at which all brokers live.
+    pub(crate) fault_time: u64,
+    pub(crate) faults: Vec<Planned>,
+}
+
+impl Plan {
+    /// What a seed means under a mix.
+    pub(crate) fn of(seed: u64, mix: Mix) -> Self {
+        let mut dice = Dice::new(seed, 1);
+        let brokers = dice.pick(&[3, 3, 3, 5]);
+        let topics = (0..dice.between(1, 2)).map(|number| topic(&mut dice, number, brokers, mix)).collect();
+        let fault_time = dice.between(8, 20) * 1_000 * MS;
+        let weather = weather(&mut dice);
+        Self {
+            seed,
+            brokers,
+            shards: dice.pick(&[1, 1, 2]),
+            topics,
+            producers: dice.pick(&[1, 2, 2]),
+            plain_producers: dice.pick(&[0, 1, 1]),
+            consumers: dice.pick(&[1, 1, 2]),
+            produce_every: dice.pick(&[(20 * MS, 200 * MS), (50 * MS, 500 * MS), (5 * MS, 400 * MS)]),
+            record_bytes: dice.pick(&[(10, 80), (10, 700), (400, 1_500)]),
+            lag_max_ms: dice.pick(&[700, 1_500, 4_000]),
+            window_bytes: dice.pick(&[2_000, 64_000, 8 << 20]),
+            push_bytes: dice.pick(&[600, 8_000, 1 << 20]),
+            weather,
+            fault_time,
+            faults: faults::draw(&mut Dice::new(seed, 2), mix, brokers, fault_time),
+        }
+    }
+}
+
+fn topic(dice: &mut Dice, number: u64, brokers: usize, mix: Mix) -> TopicPlan {
+    let most = i16::try_from(brokers).unwrap_or(3);
+    let replicas = dice.pick(&[3, 3, 3, 2, most]);
+    let min_isr = match mix {
+        Mix::Damage => 2,
+        _ => dice.pick(&[2, 2, 2, 1, 3]),
+    };
+    TopicPlan {
+        name: format!("t{number}"),
+        partitions: dice.pick(&[1, 1, 2]),
+        replicas: if mix == Mix::Damage { replicas.max(3) } else { replicas },
+        min_isr,
+        segment_bytes: dice.pick(&[1_024, 2_048, 4_096, 16_384]),
+        retention_bytes: dice.permille(150).then_some(8_000),
+    }
+}
+
+fn weather(dice: &mut Dice) -> Weather {
+    Weather {
+        latency: dice.pick(&[(50 * US, 400 * US), (200 * US, 3 * MS), (50 * US, 20 * MS)]),
+        loss_permille: dice.pick(&[0, 3, 20]),
+        sync: dice.pick(&[(100 * US, 600 * US), (MS, 8 * MS), (100 * US, 40 * MS)]),
+        slow_sync_permille: dice.pick(&[0, 5, 30]),
+        inside: dice.pick(&[(US, 20 * US), (US, 2 * MS)]),
+        commit: dice.pick(&[(MS, 5 * MS), (2 * MS, 60 * MS)]),
+        show: dice.pick(&[(200 * US, 3 * MS), (MS, 80 * MS)]),
+    }
+}
