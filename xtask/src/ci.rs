@@ -4,11 +4,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, faults, layers, sim, test, tidy, tools, workspace};
+use crate::{codegen, faults, fuzz, layers, sim, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Leave out what starts clusters and foreign clients
+    /// Leave out what starts clusters and foreign clients, and what needs a nightly compiler
     #[arg(long)]
     quick: bool,
 }
@@ -21,6 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     all.extend(sim::steps());
     if !options.quick {
         all.extend(test::cluster_steps());
+        all.push(Step::inside("fuzzing, a share", fuzz::share));
     }
     let result = steps::run(all);
     let after = workspace::changes()?;
@@ -34,6 +35,7 @@ fn checks() -> Vec<Step> {
     vec![
         Step::inside("toolchain", tools::toolchain),
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
+        Step::cargo("format of fuzz", &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], 2),
         Step::inside("generated code", || codegen::run(true)),
         Step::inside("layers", layers::run),
         Step::inside("tidy", tidy::run),

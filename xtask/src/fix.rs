@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
     let clippy = ["clippy", "--fix", "--allow-dirty", "--allow-staged", "--workspace", "--all-targets"];
     process::run(steps::cargo().args(clippy), LIMIT)?;
     process::run(steps::cargo().args(["fmt", "--all"]), LIMIT)?;
+    process::run(steps::cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml"]), LIMIT)?;
     let documents = ["test", "--quiet", "--package", "highwater", "--test", "documents"];
     process::run(steps::cargo().args(documents).env("HIGHWATER_WRITE_DOCS", "1"), LIMIT)?;
     Ok(())

@@ -12,6 +12,7 @@ mod codegen;
 mod compat;
 mod faults;
 mod fix;
+mod fuzz;
 mod layers;
 mod process;
 mod sim;
@@ -57,6 +58,8 @@ enum Command {
     Browser(browser::Options),
     /// Build the npm package of the browser client, and what brokers serve of it
     Wasm(wasm::Options),
+    /// Feed arbitrary bytes to every decoder and arbitrary events to every state machine
+    Fuzz(fuzz::Options),
     /// Format, generate code and documents, apply what clippy can mend
     Fix,
     /// Check who imports whom against the layer table
@@ -91,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Wasm(options) => wasm::run(&options)?,
         Command::Faults(options) => faults::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
+        Command::Fuzz(options) => fuzz::run(&options)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,
         Command::Tidy => tidy::run()?,

@@ -1,11 +1,12 @@
 //! What the toolchain needs beyond cargo, installed when it is missing.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::{process, workspace};
+use crate::{process, steps, workspace};
 
 /// The target of the browser, for which the cores build too.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
@@ -22,6 +23,58 @@ pub(crate) fn toolchain() -> Result<()> {
 /// Installs the browser's target unless it is there.
 pub(crate) fn wasm_target() -> Result<()> {
     ensure(&["target", "list", "--installed"], WASM, &["target", "add", WASM])
+}
+
+/// The compiler that instruments fuzz targets; products are never built with it.
+const NIGHTLY: &str = "nightly";
+const CARGO_FUZZ: &str = "cargo-fuzz";
+const CARGO_FUZZ_VERSION: &str = "0.13.2";
+
+/// Installs what fuzzing needs: a nightly compiler, a C++ compiler for libFuzzer, cargo-fuzz.
+pub(crate) fn fuzzing() -> Result<()> {
+    nightly()?;
+    program("c++", "g++")?;
+    if process::run_quietly(cargo_fuzz().arg("--version"), INSTALL_LIMIT).is_ok() {
+        println!("{CARGO_FUZZ} is installed");
+        return Ok(());
+    }
+    let mut install = nightly_cargo();
+    install.args(["install", "--quiet", "--locked", "--version", CARGO_FUZZ_VERSION, "--root"]);
+    install.arg(own_tools()).arg(CARGO_FUZZ);
+    process::run(&mut install, INSTALL_LIMIT).map(drop)
+}
+
+fn nightly() -> Result<()> {
+    ensure(&["toolchain", "list"], NIGHTLY, &["toolchain", "install", NIGHTLY, "--profile", "minimal"])
+}
+
+/// Cargo of the nightly toolchain.
+pub(crate) fn nightly_cargo() -> Command {
+    let mut command = steps::cargo();
+    on_nightly(&mut command);
+    command
+}
+
+/// cargo-fuzz, from where it was installed by this program or by the user.
+pub(crate) fn cargo_fuzz() -> Command {
+    let own = own_tools().join("bin").join(CARGO_FUZZ);
+    let mut command = if own.is_file() { Command::new(own) } else { Command::new(CARGO_FUZZ) };
+    command.current_dir(workspace::root());
+    on_nightly(&mut command);
+    command
+}
+
+fn on_nightly(command: &mut Command) {
+    command.env("RUSTUP_TOOLCHAIN", NIGHTLY);
+    // What the cargo that runs this program has set would bring its own compiler back, or end up in the programs built.
+    for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR"] {
+        command.env_remove(name);
+    }
+}
+
+/// Programs that only this workspace's commands use.
+fn own_tools() -> PathBuf {
+    workspace::target_dir().join("tools")
 }
 
 fn ensure(list: &[&str], wanted: &str, install: &[&str]) -> Result<()> {

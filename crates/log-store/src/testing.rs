@@ -1,5 +1,8 @@
 //! What tests of logs share, here and in crates above: batches, a log with its disk, a clock that is told.
 
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+pub(crate) mod model;
+
 use bytes::Bytes;
 use log_core::batch::{BatchBuilder, BatchSpec, NewRecord, ProduceRules, ProducerStamp, validate};
 use log_core::{
@@ -13,6 +16,8 @@ use crate::partition::types::{
     Appended, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadLimit, ReadOutcome, ReadSlices, Recovered,
     Slice,
 };
+
+pub use self::model::walk_by;
 
 /// The time at which tests begin, in milliseconds since 1970.
 pub const START_MS: i64 = 1_700_000_000_000;

@@ -7,7 +7,9 @@ mod events;
 mod log;
 mod metadata;
 mod oracle;
+#[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod walk;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,33 +26,50 @@ use crate::follower::Follower;
 use crate::leader::Leader;
 use crate::stream::StreamId;
 
-/// splitmix64: the same walk for the same seed.
-pub(crate) struct Random(u64);
+/// Where a walk's choices come from: a seed (splitmix64), or bytes and then a seed. The same walk for the same ones.
+pub(crate) struct Random {
+    state: u64,
+    choices: VecDeque<u8>,
+}
 
 impl Random {
+    #[cfg(test)]
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, choices: VecDeque::new() }
     }
 
-    pub(crate) const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+    /// Two bytes for each choice, while there are any.
+    pub(crate) fn by(choices: &[u8]) -> Self {
+        Self { state: 0, choices: choices.iter().copied().collect() }
+    }
+
+    /// Whether bytes are left to choose by.
+    pub(crate) fn is_told(&self) -> bool {
+        !self.choices.is_empty()
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        if let Some(first) = self.choices.pop_front() {
+            self.state = u64::from(u16::from_be_bytes([first, self.choices.pop_front().unwrap_or(0)]));
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
     /// A number below `bound`; 0 if that is 0.
-    pub(crate) const fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
     }
 
-    pub(crate) const fn percent(&mut self, percent: usize) -> bool {
+    pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// A number from `low` to `high`, both included.
-    pub(crate) const fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as usize) as i64
     }
 }
@@ -129,8 +148,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+    /// A world whose course the choices decide.
+    pub(crate) fn new(mut random: Random) -> Self {
         let brokers = [3, 3, 3, 2, 4][random.below(5)];
         let min_isr = [2, 2, 2, 1][random.below(4)];
         let process = |_| Process {

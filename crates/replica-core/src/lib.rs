@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 extern crate std;
 
 pub mod action;
@@ -22,16 +22,25 @@ mod backoff;
 pub mod error;
 pub mod follower;
 pub mod frames;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 mod harness;
 #[cfg(debug_assertions)]
 mod invariants;
 pub mod leader;
 mod mutation;
 pub mod stream;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test may panic; walks use a part"
+)]
 mod testing;
 pub mod view;
+#[cfg(any(test, feature = "testing"))]
+pub mod walks;
 
 pub use action::{
     FollowerAction, FollowerAlarm, IsrAnswer, IsrProposal, LeaderAction, LeaderAlarm, LeaveReason, PushOrder,

@@ -107,6 +107,17 @@ impl Config {
         Ok(config)
     }
 
+    /// The defaults and `text`, as it would stand in the file `path`; nothing is read.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_text(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        config.read_toml(path, text)?;
+        config.check()?;
+        Ok(config)
+    }
+
     fn read_toml(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
         let table: toml::Table = text
             .parse()

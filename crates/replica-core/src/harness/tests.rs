@@ -5,63 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
 
-use super::{Role, World, id};
-
-/// After a walk: no more faults, everything is delivered; then all replicas must be equal and in the ISR.
-fn heal(world: &mut World) {
-    world.slow.1 = 100;
-    for _ in 0..400 {
-        world.now.0 += 100_000_000;
-        for broker in 0..world.processes.len() {
-            world.revive(broker);
-            while world.processes[broker].up
-                && world.processes[broker].applied + 1 < world.metadata.history.len()
-            {
-                world.apply_next(broker);
-            }
-            world.finish_cut(broker);
-            world.sync(broker);
-            world.time_out(broker);
-            world.poll_left(broker);
-        }
-        while !world.dials.is_empty() {
-            world.finish_dial(0);
-        }
-        for _ in 0..world.requests.len() {
-            world.carry_request();
-        }
-        for number in (0..world.channels.len()).rev() {
-            while !world.channels[number].up.is_empty() {
-                world.deliver_up_on(number);
-            }
-            while !world.channels[number].down.is_empty() {
-                world.deliver_down_on(number);
-            }
-            world.tell(number);
-        }
-        world.check();
-    }
-}
-
-fn assert_healed(world: &World) {
-    let head = world.metadata.head();
-    let leader = head.leader.expect("somebody leads");
-    let leading = &world.logs[super::index(leader)];
-    assert_eq!(head.isr.len(), world.processes.len(), "ISR {:?} of leader {leader}", head.isr);
-    for (broker, log) in world.logs.iter().enumerate() {
-        let ends = (log.end(), log.durable, log.high_watermark);
-        let expected = (leading.end(), leading.end(), leading.end());
-        assert_eq!(ends, expected, "end, durable end and HW of {} under leader {leader}", id(broker));
-    }
-    assert_eq!(world.oracle.committed(), leading.end(), "what was written is committed");
-}
-
-fn walk(seed: u64, steps: usize) {
-    let mut world = World::new(seed);
-    (0..steps).for_each(|_| world.step());
-    heal(&mut world);
-    assert_healed(&world);
-}
+use super::walk::walk;
+use super::{Random, Role, World};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 200, ..ProptestConfig::default() })]
@@ -77,7 +22,7 @@ proptest! {
 fn walks_reach_what_they_are_meant_to() {
     let (mut elections, mut committed, mut leaders) = (0, 0, 0);
     for seed in 0..20 {
-        let mut world = World::new(seed);
+        let mut world = World::new(Random::new(seed));
         (0..600).for_each(|_| world.step());
         elections += world.metadata.head().leader_epoch.0;
         committed += world.oracle.committed();
@@ -94,7 +39,7 @@ pub(crate) fn walks_find_it(seeds: u64) -> bool {
 #[test]
 fn the_same_seed_walks_the_same_way() {
     let trace = |seed| {
-        let mut world = World::new(seed);
+        let mut world = World::new(Random::new(seed));
         let step = |_| {
             world.step();
             (world.now, world.oracle.committed(), world.metadata.history.len(), world.channels.len())
