@@ -62,6 +62,8 @@ pub(crate) fn steps() -> Vec<Step> {
 pub(crate) fn cluster_steps() -> Vec<Step> {
     // The tests have built the binary; as a user has it, it would take minutes more.
     let mut all = vec![
+        // The story that watches a broker's system calls is skipped without it.
+        Step::inside("strace", || tools::program("strace", "strace")),
         Step::inside("cluster --run", || cluster::restart::check(&debug_binary())),
         Step::inside("compatibility, small", || compat::small(&debug_binary())),
         Step::inside("browser", browser::all),

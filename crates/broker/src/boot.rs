@@ -104,7 +104,13 @@ fn known(config: &Config, format: &DirectoryFormat) -> Result<Identity, BootErro
         let refusal = log_store::directory::DirectoryRefusal::OtherNode { found: format.broker, wanted };
         return Err(BootError::Refused { path: path.clone(), refusal });
     }
-    Identity::load(path)?.ok_or_else(|| BootError::NoIdentity { path: path.clone() })
+    let identity = Identity::load(path)?.ok_or_else(|| BootError::NoIdentity { path: path.clone() })?;
+    // A node that has joined may be started again as it was the first time; one that was pointed elsewhere may not.
+    let token = config.token.as_ref().and_then(|token| token.parse::<JoinToken>().ok());
+    if token.is_some_and(|token| !token.trusts(&identity.ca)) {
+        return Err(BootError::OtherCluster { path: path.clone() });
+    }
+    Ok(identity)
 }
 
 /// Makes cluster, authority and identity of a first node.

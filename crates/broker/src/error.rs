@@ -48,6 +48,12 @@ pub enum BootError {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory belongs to another cluster than the token.
+    #[error("{} belongs to another cluster than the one that the token is for: use another --data-dir, or leave --join and --token out", path.display())]
+    OtherCluster {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The certificate or key is not usable.
     #[error(transparent)]
     Identity(#[from] IdentityError),

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use highwater_broker::config::{Config, ConfigError, LogFormat, SETTINGS};
 use highwater_broker::{BootError, Broker};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -83,6 +84,7 @@ impl Serve {
     pub(crate) fn run(&self) -> Outcome<ExitCode> {
         let config = self.config()?;
         start_logging(&config)?;
+        raise_file_limit();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|error| Failure::new(Code::Failed, format!("signals cannot be taken: {error}")))?;
@@ -97,6 +99,13 @@ impl Serve {
         let flags = |name: &str| self.flags.get(name).cloned();
         Config::load(self.file.as_deref(), environment, flags).map_err(|error| refused(&error))
     }
+}
+
+/// Each connection and each open segment takes a file: as many as the system allows, whatever the shell begins with.
+fn raise_file_limit() {
+    let files = getrlimit(Resource::Nofile);
+    // Where that is refused the limit stays as it was, and connections beyond it are refused one by one.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
 }
 
 /// Log lines go to the error output.

@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 mod all_killed;
+mod bad_connections;
 mod clean_and_unclean_starts;
-mod damaged;
 mod confluent;
+mod damaged;
 mod disk_full;
 mod handing_over;
 mod harness;
@@ -14,8 +15,9 @@ mod health;
 mod joining;
 mod last_of_three;
 mod leader_killed;
-mod refusals;
 #[cfg(feature = "unsynced-in-memory")]
 mod power_cut;
+mod refusals;
 mod retention;
+mod sent_by_the_kernel;
 mod topics_under_load;

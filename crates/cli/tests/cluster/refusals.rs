@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
 
-use crate::harness::{Cluster, Node, Setup, free, story};
+use crate::harness::{Cluster, Node, Setup, free, story, until};
 
 /// Runs `serve` to its end.
 fn refused(node: &Node, flags: &[&str]) -> Output {
@@ -109,4 +110,37 @@ fn a_directory_without_permission_is_refused() {
     let output = refused(&node, &[]);
     fs::set_permissions(&node.data_dir, fs::Permissions::from_mode(0o755)).unwrap();
     check(&output, 1, &["ermission denied"]);
+}
+
+#[test]
+fn a_directory_of_another_cluster_is_refused() {
+    let mut cluster = formatted();
+    let before = files(&cluster.nodes[0].data_dir);
+    // A token of some other cluster's authority.
+    let token = format!("hw1-{:032x}-{:032x}", 7, 7);
+    cluster.nodes[0].invitation = Some(("127.0.0.1:1".to_owned(), token));
+    check(&refused(&cluster.nodes[0], &[]), 1, &["belongs to another cluster", "node-1", "--data-dir"]);
+    assert_eq!(files(&cluster.nodes[0].data_dir), before);
+}
+
+#[test]
+fn a_left_over_folder_is_set_aside_and_said() {
+    story(async {
+        let mut cluster = formatted();
+        let topics = cluster.nodes[0].data_dir.join("topics");
+        let name = "f".repeat(32);
+        fs::create_dir_all(topics.join(&name).join("0")).unwrap();
+        fs::write(topics.join(&name).join("0/00000000000000000000.log"), "old records").unwrap();
+        cluster.start_all().await;
+        until("it is out of the way", Duration::from_secs(10), async || {
+            (!topics.join(&name).exists()).then_some(())
+        })
+        .await;
+        let kept = files(&cluster.nodes[0].data_dir);
+        let kept = kept.iter().find(|(path, _)| path.contains(&name)).expect("nothing is deleted");
+        assert_eq!(kept.1, b"old records");
+        cluster.nodes[0].stop().await;
+        let told = cluster.nodes[0].last_lines();
+        assert!(told.contains("a folder of no known topic was moved to") && told.contains(&name), "{told}");
+    });
 }

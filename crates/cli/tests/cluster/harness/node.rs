@@ -107,6 +107,11 @@ impl Node {
         self.process.as_mut().is_some_and(|process| process.try_wait().is_ok_and(|ended| ended.is_none()))
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().expect("it was started").id()
+    }
+
     /// Kills the process as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
