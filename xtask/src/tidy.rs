@@ -1,8 +1,9 @@
 //! `cargo xtask tidy`: what the house style asks of files and neither compiler nor clippy sees. The rules are in
 //! `tidy/rules.rs`, one function each; this file walks the tree and reports.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -44,8 +45,10 @@ pub(crate) fn run() -> Result<()> {
     let root = workspace::root();
     let mut files = 0;
     let mut failures = 0;
-    for path in workspace::source_files()? {
-        let Some(faults) = faults_of(&root, &path)? else { continue };
+    let sources = workspace::source_files()?;
+    let functions = functions(&root, &sources);
+    for path in sources {
+        let Some(faults) = faults_of(&root, &path, &functions)? else { continue };
         files += 1;
         for fault in faults {
             let word = match fault.weight {
@@ -61,8 +64,19 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// The names of all functions, tests among them.
+fn functions(root: &Path, sources: &[PathBuf]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for path in sources.iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let text = fs::read_to_string(root.join(path)).unwrap_or_default();
+        let declared = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+        names.extend(declared.map(str::to_owned));
+    }
+    names
+}
+
 /// The faults of one file; `None` if no rule is about files of its kind.
-fn faults_of(root: &Path, path: &Path) -> Result<Option<Vec<Fault>>> {
+fn faults_of(root: &Path, path: &Path, functions: &BTreeSet<String>) -> Result<Option<Vec<Fault>>> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let known = matches!(extension, "rs" | "md" | "toml" | "sh" | "schema") || path.starts_with(".ci");
     if !known || !root.join(path).is_file() {
@@ -75,6 +89,9 @@ fn faults_of(root: &Path, path: &Path) -> Result<Option<Vec<Fault>>> {
         "rs" => faults.extend(rules::of_rust(&Source::new(path, &text))),
         "md" => faults.extend(documents::dead_links(&text, |target| exists(root, path, target))),
         _ => {}
+    }
+    if path == Path::new(documents::TEST_PAGE) {
+        faults.extend(documents::missing_tests(&text, |name| functions.contains(name)));
     }
     Ok(Some(faults))
 }
