@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, faults, fuzz, layers, sim, test, tidy, tools, workspace};
+use crate::{codegen, defaults, faults, fuzz, layers, sim, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -37,6 +37,7 @@ fn checks() -> Vec<Step> {
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
         Step::cargo("format of fuzz", &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], 2),
         Step::inside("generated code", || codegen::run(true)),
+        Step::inside("table of defaults", || defaults::run(true)),
         Step::inside("layers", layers::run),
         Step::inside("tidy", tidy::run),
         Step::cargo(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{codegen, process, steps, tools};
+use crate::{codegen, defaults, process, steps, tools};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
@@ -18,5 +18,5 @@ pub(crate) fn run() -> Result<()> {
     process::run(steps::cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml"]), LIMIT)?;
     let documents = ["test", "--quiet", "--package", "highwater", "--test", "documents"];
     process::run(steps::cargo().args(documents).env("HIGHWATER_WRITE_DOCS", "1"), LIMIT)?;
-    Ok(())
+    defaults::run(false)
 }

@@ -10,6 +10,7 @@ mod ci;
 mod cluster;
 mod codegen;
 mod compat;
+mod defaults;
 mod faults;
 mod fix;
 mod fuzz;
@@ -60,6 +61,12 @@ enum Command {
     Wasm(wasm::Options),
     /// Feed arbitrary bytes to every decoder and arbitrary events to every state machine
     Fuzz(fuzz::Options),
+    /// Write the table of every default into docs/defaults.md
+    Defaults {
+        /// Write nothing; fail if the table is not as the sources say
+        #[arg(long)]
+        check: bool,
+    },
     /// Format, generate code and documents, apply what clippy can mend
     Fix,
     /// Check who imports whom against the layer table
@@ -95,6 +102,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Faults(options) => faults::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fuzz(options) => fuzz::run(&options)?,
+        Command::Defaults { check } => defaults::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,
         Command::Tidy => tidy::run()?,
