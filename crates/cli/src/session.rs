@@ -173,11 +173,8 @@ mod tests {
 
     #[test]
     fn nobody_there_is_code_4_and_says_where() {
-        let connection = Connection {
-            bootstrap: "127.0.0.1:1".into(),
-            ca: None,
-            timeout: Duration::from_millis(200),
-        };
+        let connection =
+            Connection { bootstrap: "127.0.0.1:1".into(), ca: None, timeout: Duration::from_millis(200) };
         let failure = block_on(Session::open(&connection)).unwrap_err();
         let text = failure.to_string();
         assert!(text.starts_with("error: no broker at 127.0.0.1:1: "), "{text}");
