@@ -51,7 +51,7 @@ pub(crate) fn steps() -> Vec<Step> {
     vec![
         // A snapshot that differs is a failure; accepting it is a decision that a person makes. Random inputs are the same in
         // every run, so that a change is judged by what it changed; `cargo test` by itself draws new ones each time.
-        Step::cargo("tests", &["test", "--quiet", "--locked", "--workspace"], 25)
+        Step::cargo("tests", &["test", "--quiet", "--locked", "--workspace", "--no-fail-fast"], 25)
             .with("INSTA_UPDATE", "no")
             .with("PROPTEST_RNG_SEED", PROPTEST_SEED),
         Step::cargo("crates for the browser", &wasm_arguments(), 10),

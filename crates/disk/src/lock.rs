@@ -23,8 +23,15 @@ const LOCK_FILE_BYTES_MAX: u64 = 4096;
 /// Keeps other processes out of a directory until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    /// Locked as long as it is open.
-    _file: fs::File,
+    file: fs::File,
+}
+
+impl Drop for DirectoryLock {
+    /// Closing alone is not enough: a child that this process is just starting has the same open file until it becomes
+    /// another program.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// Who has a directory.
@@ -72,7 +79,7 @@ impl DirectoryLock {
             return Err(LockError::HeldBy { directory: directory.to_owned(), holder });
         }
         write_holder(&file, what);
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 
     /// Who has the directory at this moment; `None` if nobody has. Changes nothing.
@@ -131,6 +138,16 @@ mod tests {
 
     fn refusal(directory: &Path) -> String {
         DirectoryLock::acquire(directory, "second").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_dropped_lock_is_free_although_a_child_has_the_file_still() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = DirectoryLock::acquire(dir.path(), "first").unwrap();
+        let as_a_child_has_it = lock.file.try_clone().unwrap();
+        drop(lock);
+        DirectoryLock::acquire(dir.path(), "second").unwrap();
+        drop(as_a_child_has_it);
     }
 
     #[test]
