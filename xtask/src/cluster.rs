@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::workspace;
 
 pub(crate) mod build;
+mod interrupt;
 pub(crate) mod layout;
 mod measure;
 pub(crate) mod node;
@@ -90,12 +91,7 @@ impl Cluster {
     /// Lays a cluster out, or takes an earlier one up, and starts nothing yet.
     pub(crate) fn prepare(binary: &Path, data_dir: &Path, nodes: u16, fresh: bool) -> Result<Self> {
         let (sender, events) = channel();
-        let on_signal = sender.clone();
-        ctrlc::set_handler(move || {
-            // Nobody listens any more once the program is about to end.
-            let _ = on_signal.send(Event::Interrupted);
-        })
-        .context("signals cannot be handled")?;
+        interrupt::tell(sender.clone())?;
         let layout = Layout::prepare(binary, data_dir, nodes, fresh)?;
         Ok(Self { layout, running: Vec::new(), events, sender })
     }
