@@ -6,7 +6,7 @@
 
 use highwater_fuzz::Choices;
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation, MetadataOffset, Timestamp, TopicId};
-use metadata_core::image::{SNAPSHOT_FORMAT, SNAPSHOT_MAGIC};
+use metadata_core::image::{SNAPSHOT_FORMAT_MAX, SNAPSHOT_MAGIC};
 use metadata_core::record::{CreateTopic, FormCluster, RegisterBroker, UnfenceBroker};
 use metadata_core::{Answer, ClusterImage, Endpoint, Entry, Listener, MetadataRecord, ProposalId};
 
@@ -23,7 +23,7 @@ fn check(bytes: &[u8]) {
 /// A snapshot with this body, its header as it should be.
 fn image(body: &[u8]) {
     let mut file = SNAPSHOT_MAGIC.to_vec();
-    file.extend_from_slice(&SNAPSHOT_FORMAT.to_le_bytes());
+    file.extend_from_slice(&SNAPSHOT_FORMAT_MAX.to_le_bytes());
     file.extend_from_slice(&[0; 2]);
     file.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
     file.extend_from_slice(&(body.len() as u64).to_le_bytes());
