@@ -1,6 +1,7 @@
 //! What a shard is told at its making. What can change while it runs comes with the cluster image.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use coordinator_core::GroupConfig;
 use log_core::{BrokerId, Codecs, Crc32c};
@@ -30,6 +31,8 @@ pub struct ShardConfig {
     pub replication: replica_core::Settings,
     /// Whether the log directory carried the clean mark at this start (D8).
     pub clean_start: bool,
+    /// Where the log directory is, as administrators are told.
+    pub log_dir: Arc<str>,
     /// Bytes of the disk that appends leave for deletes, cuts and checkpoints.
     pub reserve_bytes: u64,
 }

@@ -68,6 +68,8 @@ pub(crate) enum PartitionCall {
     DeleteRecords {
         to: Offset,
     },
+    /// How much is kept.
+    Size,
     Group(GroupCall),
 }
 
@@ -144,6 +146,7 @@ pub(crate) enum PartitionAnswer<F> {
     OffsetListed(ListedOffset),
     EpochEnd { epoch: LeaderEpoch, end: Offset },
     RecordsDeleted { log_start: Offset },
+    Sized(LogSize),
     Group(GroupAnswer),
 }
 
@@ -169,6 +172,14 @@ pub(crate) struct ListedOffset {
     pub(crate) offset: Offset,
     pub(crate) timestamp: Timestamp,
     pub(crate) leader_epoch: LeaderEpoch,
+}
+
+/// What a replica keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogSize {
+    pub(crate) bytes: u64,
+    /// Offsets that its end is behind the high watermark that it knows of.
+    pub(crate) lag: i64,
 }
 
 #[derive(Debug)]

@@ -327,6 +327,7 @@ pub(crate) fn shard_config(
         groups: coordinator_core::GroupConfig::default(),
         replication: replica_core::Settings::default(),
         clean_start: clean,
+        log_dir: config.data_dir.to_string_lossy().into(),
         reserve_bytes: config.disk_reserve_bytes.min(disk_bytes(&config.data_dir) / 4),
     }
 }

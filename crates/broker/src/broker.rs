@@ -587,6 +587,7 @@ fn memory_config() -> ControlConfig {
 fn memory_shard_config() -> ShardConfig {
     ShardConfig {
         limits: Limits::default(),
+        log_dir: "memory".into(),
         reserve_bytes: 0,
         ..boot::shard_config(&Config::default(), BrokerId(1), true, 0, 1)
     }

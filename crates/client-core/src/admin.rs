@@ -21,8 +21,9 @@ mod types;
 
 pub use types::{
     AdminAnswer, AdminCall, BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange,
-    ConfigEntry, ConfigResource, ConfigSource, CreatedTopic, NewTopic, OffsetSpec, PartitionDescription,
-    PartitionOffset, QuorumDescription, QuorumReplica, TopicDescription, TopicListing,
+    ConfigEntry, ConfigResource, ConfigSource, CreatedTopic, LogDirDescription, NewTopic, OffsetSpec,
+    PartitionDescription, PartitionOffset, QuorumDescription, QuorumReplica, ReplicaSize, TopicDescription,
+    TopicListing,
 };
 
 /// A topic that one broker does not know may be too new for it: how often to ask before that counts as true. With the
@@ -205,7 +206,8 @@ impl Call {
                 core.cluster.controller.filter(|id| core.network.is_known(*id))
             }
             AdminCall::DescribeConfigs(ConfigResource::Broker(id))
-            | AdminCall::AlterConfigs { resource: ConfigResource::Broker(id), .. } => Some(*id),
+            | AdminCall::AlterConfigs { resource: ConfigResource::Broker(id), .. }
+            | AdminCall::DescribeLogDirs { broker: id, .. } => Some(*id),
             AdminCall::GroupOffsets(_) => self.coordinator,
             _ => None,
         };
@@ -279,6 +281,9 @@ fn check(question: &AdminCall) -> Result<(), ClientError> {
         AdminCall::CreatePartitions { topic, .. }
         | AdminCall::DescribeConfigs(ConfigResource::Topic(topic))
         | AdminCall::AlterConfigs { resource: ConfigResource::Topic(topic), .. } => check_topic_name(topic),
+        AdminCall::DescribeLogDirs { partitions: Some(asked), .. } => {
+            asked.iter().try_for_each(|(topic, _)| check_topic_name(topic))
+        }
         AdminCall::ListOffsets(asked) => asked.iter().try_for_each(|(topic, _, _)| check_topic_name(topic)),
         _ => Ok(()),
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use client_core::admin::{
     AdminAnswer, AdminCall, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    CreatedTopic, NewTopic, OffsetSpec, PartitionOffset, QuorumDescription, TopicDescription, TopicListing,
+    CreatedTopic, LogDirDescription, NewTopic, OffsetSpec, PartitionOffset, QuorumDescription,
+    TopicDescription, TopicListing,
 };
 use client_core::error::ClientError;
 
@@ -154,6 +155,22 @@ impl Admin {
     pub async fn describe_quorum(&self) -> Result<QuorumDescription, ClientError> {
         match self.call(AdminCall::DescribeQuorum).await? {
             AdminAnswer::Quorum(quorum) => Ok(quorum),
+            _ => Err(ClientError::Closed),
+        }
+    }
+
+    /// The directories of a broker with the sizes of the replicas in them: of the given partitions, or of all. A replica
+    /// that the broker does not have is left out.
+    ///
+    /// # Errors
+    /// Network trouble; those of single directories, as `KAFKA_STORAGE_ERROR`, are in the list.
+    pub async fn describe_log_dirs(
+        &self,
+        broker: i32,
+        partitions: Option<Vec<(Arc<str>, Vec<u32>)>>,
+    ) -> Result<Vec<Result<LogDirDescription, ClientError>>, ClientError> {
+        match self.call(AdminCall::DescribeLogDirs { broker, partitions }).await? {
+            AdminAnswer::LogDirs(directories) => Ok(directories),
             _ => Err(ClientError::Closed),
         }
     }

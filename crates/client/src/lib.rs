@@ -95,8 +95,8 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use client_core::admin::{
     BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    ConfigSource, CreatedTopic, NewTopic, OffsetSpec, PartitionDescription, PartitionOffset,
-    QuorumDescription, QuorumReplica, TopicDescription, TopicListing,
+    ConfigSource, CreatedTopic, LogDirDescription, NewTopic, OffsetSpec, PartitionDescription,
+    PartitionOffset, QuorumDescription, QuorumReplica, ReplicaSize, TopicDescription, TopicListing,
 };
 pub use client_core::error::{
     AddressError, CallerProblem, ClientError, Damage, LostPosition, NetworkCause, NetworkError, Phase, Place,

@@ -25,6 +25,7 @@
 //! | 23 | OffsetForLeaderEpoch | 2-4 | 2-4 | 4+ |
 //! | 32 | DescribeConfigs | 1-4 | 1-4 | 4+ |
 //! | 33 | AlterConfigs | 0-2 | 0-2 | 2+ |
+//! | 35 | DescribeLogDirs | 1-5 | 1-5 | 2+ |
 //! | 36 | SaslAuthenticate | 0-2 | 0-2 | 2+ |
 //! | 37 | CreatePartitions | 0-3 | 0-3 | 2+ |
 //! | 42 | DeleteGroups | 0-2 | 0-2 | 2+ |
@@ -82,6 +83,8 @@ pub enum ApiKey {
     DescribeConfigs,
     /// Replaces all settings of a resource.
     AlterConfigs,
+    /// Tells what a broker's log directories hold.
+    DescribeLogDirs,
     /// Carries one step of authentication.
     SaslAuthenticate,
     /// Adds partitions to topics.
@@ -123,6 +126,7 @@ impl ApiKey {
         Self::OffsetForLeaderEpoch,
         Self::DescribeConfigs,
         Self::AlterConfigs,
+        Self::DescribeLogDirs,
         Self::SaslAuthenticate,
         Self::CreatePartitions,
         Self::DeleteGroups,
@@ -157,6 +161,7 @@ impl ApiKey {
             23 => Self::OffsetForLeaderEpoch,
             32 => Self::DescribeConfigs,
             33 => Self::AlterConfigs,
+            35 => Self::DescribeLogDirs,
             36 => Self::SaslAuthenticate,
             37 => Self::CreatePartitions,
             42 => Self::DeleteGroups,
@@ -195,6 +200,7 @@ impl ApiKey {
             }
             Self::DescribeConfigs => const { &ApiSpec::new(32, "DescribeConfigs", [1, 1, 4], Some(4)) },
             Self::AlterConfigs => const { &ApiSpec::new(33, "AlterConfigs", [0, 0, 2], Some(2)) },
+            Self::DescribeLogDirs => const { &ApiSpec::new(35, "DescribeLogDirs", [1, 1, 5], Some(2)) },
             Self::SaslAuthenticate => const { &ApiSpec::new(36, "SaslAuthenticate", [0, 0, 2], Some(2)) },
             Self::CreatePartitions => const { &ApiSpec::new(37, "CreatePartitions", [0, 0, 3], Some(2)) },
             Self::DeleteGroups => const { &ApiSpec::new(42, "DeleteGroups", [0, 0, 2], Some(2)) },

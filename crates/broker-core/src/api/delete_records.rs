@@ -92,6 +92,7 @@ impl DeleteRecords {
             | PartitionAnswer::Fetched(_)
             | PartitionAnswer::OffsetListed(_)
             | PartitionAnswer::EpochEnd { .. }
+            | PartitionAnswer::Sized(_)
             | PartitionAnswer::Group(_) => {}
         }
         self.results.is_complete()

@@ -229,6 +229,7 @@ impl<F> Fetch<F> {
             | PartitionAnswer::OffsetListed(_)
             | PartitionAnswer::EpochEnd { .. }
             | PartitionAnswer::RecordsDeleted { .. }
+            | PartitionAnswer::Sized(_)
             | PartitionAnswer::Group(_) => return false,
         };
         if let Some(asked @ Part { result: None, .. }) = self.parts.get_mut(part as usize) {

@@ -98,6 +98,7 @@ impl ListOffsets {
             | PartitionAnswer::Fetched(_)
             | PartitionAnswer::EpochEnd { .. }
             | PartitionAnswer::RecordsDeleted { .. }
+            | PartitionAnswer::Sized(_)
             | PartitionAnswer::Group(_) => {}
         }
         self.results.is_complete()

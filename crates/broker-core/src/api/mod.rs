@@ -10,6 +10,7 @@ pub(crate) mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+pub(crate) mod describe_log_dirs;
 mod describe_quorum;
 mod describe_topic_partitions;
 mod endpoints;

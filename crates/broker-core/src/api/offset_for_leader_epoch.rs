@@ -91,6 +91,7 @@ impl EpochEnds {
             | PartitionAnswer::Fetched(_)
             | PartitionAnswer::OffsetListed(_)
             | PartitionAnswer::RecordsDeleted { .. }
+            | PartitionAnswer::Sized(_)
             | PartitionAnswer::Group(_) => {}
         }
         self.results.is_complete()

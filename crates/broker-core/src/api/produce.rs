@@ -179,6 +179,7 @@ impl Produce {
             | PartitionAnswer::OffsetListed(_)
             | PartitionAnswer::EpochEnd { .. }
             | PartitionAnswer::RecordsDeleted { .. }
+            | PartitionAnswer::Sized(_)
             | PartitionAnswer::Group(_) => {}
         }
         self.results.is_complete()

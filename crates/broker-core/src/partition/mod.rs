@@ -93,6 +93,7 @@ impl<D: Disk> Partition<D> {
                 let answer = self.delete_records(core, to);
                 core.answer(origin, answer.unwrap_or_else(PartitionAnswer::Failed));
             }
+            PartitionCall::Size => core.answer(origin, PartitionAnswer::Sized(self.size())),
             PartitionCall::Group(group) => self.take_group_call(core, origin, group),
         }
     }

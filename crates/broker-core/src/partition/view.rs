@@ -7,6 +7,7 @@ use replica_core::{LogFacts, PartitionView, ReplicaView};
 
 use super::{Partition, Role};
 use crate::message::IsrAnswer;
+use crate::peer::LogSize;
 use crate::standing::{LeaderStanding, ReplicaRole, ReplicaStanding};
 
 /// The partition as the image shows it; none if it is not in it.
@@ -38,6 +39,12 @@ pub(super) fn partition_view(image: &ClusterImage, id: TopicPartition) -> Option
 }
 
 impl<D: Disk> Partition<D> {
+    pub(super) fn size(&self) -> LogSize {
+        let offsets = self.log.offsets();
+        let lag = (offsets.high_watermark().0 - offsets.log_end().0).max(0);
+        LogSize { bytes: self.log.size_bytes(), lag }
+    }
+
     pub(crate) fn standing(&self) -> ReplicaStanding {
         let role = match &self.role {
             Role::Idle => ReplicaRole::Idle,

@@ -68,6 +68,7 @@ impl<D: Disk> Shard<D> {
             Request::IncrementalAlterConfigs(request) => {
                 self.handle_incremental_alter_configs(ask, &request);
             }
+            Request::DescribeLogDirs(request) => self.handle_describe_log_dirs(ask, &request),
             Request::DescribeQuorum(request) => self.handle_describe_quorum(ask, &request),
             Request::DescribeCluster(request) => self.handle_describe_cluster(ask, &request),
             Request::DescribeTopicPartitions(request) => {

@@ -16,6 +16,7 @@ pub(crate) enum Pending<F> {
     ListOffsets(api::list_offsets::ListOffsets),
     EpochEnds(api::offset_for_leader_epoch::EpochEnds),
     DeleteRecords(api::delete_records::DeleteRecords),
+    DescribeLogDirs(api::describe_log_dirs::DescribeLogDirs),
     Metadata(api::metadata::AwaitedMetadata),
     FindCoordinator(api::find_coordinator::AwaitedCoordinators),
     Admin(api::admin::Admin),
@@ -106,6 +107,9 @@ impl<D: Disk> Shard<D> {
             (Pending::ListOffsets(list), Arrived::Partition(answer)) => list.take(call.part, answer),
             (Pending::EpochEnds(ends), Arrived::Partition(answer)) => ends.take(call.part, answer),
             (Pending::DeleteRecords(delete), Arrived::Partition(answer)) => delete.take(call.part, answer),
+            (Pending::DescribeLogDirs(describe), Arrived::Partition(answer)) => {
+                describe.take(call.part, answer)
+            }
             (Pending::Group(group), Arrived::Partition(answer)) => group.take(answer),
             (Pending::Groups(groups), Arrived::Partition(answer)) => groups.take(call.part, answer),
             (Pending::Admin(admin), Arrived::Admin(result)) => admin.take(call.part, result),
@@ -151,6 +155,7 @@ impl<D: Disk> Shard<D> {
             Pending::ListOffsets(list) => self.finish_list_offsets(list),
             Pending::EpochEnds(ends) => self.finish_epoch_ends(ends),
             Pending::DeleteRecords(delete) => self.finish_delete_records(delete),
+            Pending::DescribeLogDirs(describe) => self.finish_describe_log_dirs(describe),
             Pending::Metadata(metadata) => self.finish_metadata(id, metadata),
             Pending::FindCoordinator(find) => self.finish_find_coordinator(id, find),
             Pending::Admin(admin) => self.finish_admin(admin),
@@ -179,6 +184,7 @@ impl<D: Disk> Shard<D> {
             | Pending::ListOffsets(_)
             | Pending::EpochEnds(_)
             | Pending::DeleteRecords(_)
+            | Pending::DescribeLogDirs(_)
             | Pending::Admin(_)
             | Pending::ProducerId(_)
             | Pending::Group(_)

@@ -13,6 +13,7 @@ use kafka_wire::messages::create_topics::*;
 use kafka_wire::messages::delete_topics::*;
 use kafka_wire::messages::describe_cluster::*;
 use kafka_wire::messages::describe_configs::*;
+use kafka_wire::messages::describe_log_dirs::*;
 use kafka_wire::messages::describe_quorum::*;
 use kafka_wire::messages::describe_topic_partitions::*;
 use kafka_wire::messages::incremental_alter_configs::{
@@ -23,6 +24,7 @@ use kafka_wire::messages::metadata::*;
 use kafka_wire::messages::sasl_authenticate::*;
 use kafka_wire::messages::sasl_handshake::*;
 use kafka_wire::{ErrorCode, Uuid};
+use log_core::{PartitionIndex, TopicPartition};
 
 use crate::support::Cluster;
 use crate::support::client::*;
@@ -492,4 +494,49 @@ fn offsets_are_listed_by_time_and_by_special_timestamps() {
     for partition in &response.topics[0].partitions {
         assert_eq!(partition.error_code, ErrorCode::InvalidRequest, "named twice");
     }
+}
+
+fn log_dir<'a>(frame: &'a bytes::Bytes) -> DescribeLogDirsResult<'a> {
+    let mut response: DescribeLogDirsResponse<'a> = parse(frame, 5);
+    assert_eq!((response.error_code, response.results.len()), (ErrorCode::None, 1));
+    response.results.remove(0)
+}
+
+#[test]
+fn each_broker_tells_what_its_own_replicas_take() {
+    let mut cluster = Cluster::new(3);
+    let one = cluster.create_topic("one", 2, 3, &[]);
+    cluster.create_topic("two", 1, 1, &[]);
+    let batch = batch(&["a", "b"]);
+    let leader = cluster.leader(TopicPartition { topic_id: one, partition: PartitionIndex(1) });
+    cluster.produce(leader, "one", 1, -1, batch.clone());
+    let frame = cluster.ask(1, 5, &DescribeLogDirsRequest { topics: None });
+    let all = log_dir(&frame);
+    assert_eq!((all.error_code, &*all.log_dir, all.total_bytes), (ErrorCode::None, "/data", -1));
+    assert!(all.usable_bytes > 0);
+    let one = all.topics.iter().find(|topic| topic.name == "one").unwrap();
+    let sizes: Vec<_> = one.partitions.iter().map(|it| (it.partition_index, it.partition_size)).collect();
+    assert_eq!(sizes, [(0, 0), (1, i64::try_from(batch.len()).unwrap())]);
+
+    let holders = (1..=3).filter(|broker| {
+        let frame = cluster.ask(*broker, 5, &DescribeLogDirsRequest { topics: None });
+        log_dir(&frame).topics.iter().any(|topic| topic.name == "two")
+    });
+    assert_eq!(holders.count(), 1, "a replica stands with the broker that has it");
+}
+
+#[test]
+fn sizes_are_told_of_what_was_asked_for_and_is_there() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("one", 2, 1, &[]);
+    cluster.create_topic("two", 1, 1, &[]);
+    let asked = |name: &'static str, partitions| DescribableLogDirTopic { name: name.into(), partitions };
+    let topics = Some(vec![asked("one", vec![1, 1, 7]), asked("nowhere", vec![0])]);
+    let frame = cluster.ask(1, 5, &DescribeLogDirsRequest { topics });
+    let found = log_dir(&frame).topics;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].partitions.iter().map(|it| it.partition_index).collect::<Vec<_>>(), [1]);
+
+    let frame = cluster.ask(1, 5, &DescribeLogDirsRequest { topics: Some(Vec::new()) });
+    assert_eq!(log_dir(&frame).topics, []);
 }

@@ -45,6 +45,7 @@ impl Whole {
             groups: coordinator_core::GroupConfig::default(),
             replication: replica_core::Settings::default(),
             clean_start: false,
+            log_dir: "/data".into(),
             reserve_bytes: 64 << 10,
         };
         let endpoint = |listener, port| Endpoint { listener, host: "127.0.0.1".to_owned(), port };

@@ -9,6 +9,9 @@ use kafka_wire::messages::create_partitions::CreatePartitionsResponse;
 use kafka_wire::messages::create_topics::{CreatableTopicResult, CreateTopicsResponse};
 use kafka_wire::messages::delete_topics::{DeletableTopicResult, DeleteTopicsResponse};
 use kafka_wire::messages::describe_configs::{DescribeConfigsResourceResult, DescribeConfigsResponse};
+use kafka_wire::messages::describe_log_dirs::{
+    DescribeLogDirsPartition, DescribeLogDirsResponse, DescribeLogDirsResult,
+};
 use kafka_wire::messages::describe_quorum::{DescribeQuorumResponse, QuorumPartitionResult, ReplicaState};
 use kafka_wire::messages::incremental_alter_configs::IncrementalAlterConfigsResponse;
 use kafka_wire::messages::metadata::{MetadataPartition, MetadataResponse, MetadataTopic};
@@ -17,8 +20,8 @@ use log_core::{Now, TopicId};
 
 use super::{
     AdminAnswer, AdminCall, BrokerDescription, Call, ClusterDescription, ConfigEntry, ConfigResource,
-    ConfigSource, CreatedTopic, Outcome, PartitionDescription, QuorumDescription, QuorumReplica,
-    TopicDescription, TopicListing,
+    ConfigSource, CreatedTopic, LogDirDescription, Outcome, PartitionDescription, QuorumDescription,
+    QuorumReplica, ReplicaSize, TopicDescription, TopicListing,
 };
 use crate::action::ConnectionId;
 use crate::core::Core;
@@ -71,6 +74,11 @@ impl Call {
             AdminCall::DescribeQuorum => {
                 let (_, answer) = decode_response::<DescribeQuorumResponse<'_>>(frame, version)?;
                 Ok(quorum(&answer))
+            }
+            AdminCall::DescribeLogDirs { .. } => {
+                let (_, answer) = decode_response::<DescribeLogDirsResponse<'_>>(frame, version)?;
+                core.throttle(now, connection, answer.throttle_time_ms);
+                Ok(log_dirs(&answer))
             }
             AdminCall::GroupOffsets(_) if self.coordinator.is_none() => {
                 let found = offsets::coordinator_of(version, frame)?;
@@ -256,6 +264,41 @@ fn config(found: &DescribeConfigsResourceResult<'_>) -> ConfigEntry {
         is_sensitive: found.is_sensitive,
         documentation: found.documentation.as_deref().map(Into::into),
     }
+}
+
+fn log_dirs(answer: &DescribeLogDirsResponse<'_>) -> Outcome {
+    if !answer.error_code.is_ok() {
+        return again_or_fail(answer.error_code, None, Place::NOWHERE);
+    }
+    let described = answer.results.iter().map(|found| match found.error_code {
+        ErrorCode::None => Ok(log_dir(found)),
+        code => Err(ClientError::broker(code, Some(Arc::from(&*found.log_dir)), Place::NOWHERE)),
+    });
+    Outcome::Answer(AdminAnswer::LogDirs(described.collect()))
+}
+
+fn log_dir(found: &DescribeLogDirsResult<'_>) -> LogDirDescription {
+    let mut replicas = Vec::new();
+    for topic in &found.topics {
+        let name: Arc<str> = Arc::from(&*topic.name);
+        // Replicas that are still on their way into a directory are none yet.
+        let there = topic.partitions.iter().filter(|partition| !partition.is_future_key);
+        replicas.extend(there.filter_map(|partition| replica_size(&name, partition)));
+    }
+    LogDirDescription {
+        path: (*found.log_dir).into(),
+        free_bytes: u64::try_from(found.usable_bytes).ok(),
+        replicas,
+    }
+}
+
+fn replica_size(topic: &Arc<str>, found: &DescribeLogDirsPartition) -> Option<ReplicaSize> {
+    Some(ReplicaSize {
+        topic: Arc::clone(topic),
+        partition: u32::try_from(found.partition_index).ok()?,
+        bytes: u64::try_from(found.partition_size).ok()?,
+        lag: u64::try_from(found.offset_lag).unwrap_or(0),
+    })
 }
 
 fn quorum(answer: &DescribeQuorumResponse<'_>) -> Outcome {

@@ -1,10 +1,13 @@
 //! What is sent for each call.
 
+use std::sync::Arc;
+
 use kafka_wire::Uuid;
 use kafka_wire::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsTopic};
 use kafka_wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
 use kafka_wire::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use kafka_wire::messages::describe_configs::{DescribeConfigsRequest, DescribeConfigsResource};
+use kafka_wire::messages::describe_log_dirs::{DescribableLogDirTopic, DescribeLogDirsRequest};
 use kafka_wire::messages::describe_quorum::{DescribeQuorumRequest, QuorumPartition, QuorumTopic};
 use kafka_wire::messages::incremental_alter_configs::{
     AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
@@ -81,6 +84,11 @@ impl Call {
                 let topics = vec![QuorumTopic { topic_name: METADATA_TOPIC.into(), partitions }];
                 self.transmit(core, now, connection, id, i16::MAX, &DescribeQuorumRequest { topics })
             }
+            AdminCall::DescribeLogDirs { partitions, .. } => {
+                let wanted = partitions.clone();
+                let topics = wanted.as_ref().map(|topics| topics.iter().map(log_dir_topic).collect());
+                self.transmit(core, now, connection, id, i16::MAX, &DescribeLogDirsRequest { topics })
+            }
             AdminCall::GroupOffsets(group) if self.coordinator.is_none() => {
                 let request = offsets::find_coordinator(group);
                 self.transmit(core, now, connection, id, i16::MAX, &request)
@@ -120,6 +128,11 @@ fn describe(resource: &ConfigResource) -> DescribeConfigsRequest<'static> {
         configuration_keys: None,
     };
     DescribeConfigsRequest { resources: vec![resource], include_synonyms: false, include_documentation: true }
+}
+
+fn log_dir_topic((name, partitions): &(Arc<str>, Vec<u32>)) -> DescribableLogDirTopic<'_> {
+    let partitions = partitions.iter().map(|partition| i32::try_from(*partition).unwrap_or(i32::MAX));
+    DescribableLogDirTopic { name: (&**name).into(), partitions: partitions.collect() }
 }
 
 fn creatable(topic: &NewTopic) -> CreatableTopic<'_> {

@@ -248,6 +248,30 @@ pub struct CommittedOffset {
     pub leader_epoch: i32,
 }
 
+/// A directory in which a broker keeps replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDirDescription {
+    /// Its path on the broker's machine.
+    pub path: Arc<str>,
+    /// Bytes that are free on its disk, if the broker says so.
+    pub free_bytes: Option<u64>,
+    /// The replicas that were asked for and are there.
+    pub replicas: Vec<ReplicaSize>,
+}
+
+/// What a replica takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaSize {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: u32,
+    /// Bytes of its batches.
+    pub bytes: u64,
+    /// Offsets that its end is behind the high watermark.
+    pub lag: u64,
+}
+
 /// One thing that the admin is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCall {
@@ -284,6 +308,13 @@ pub enum AdminCall {
     DescribeCluster,
     /// Describes the metadata quorum.
     DescribeQuorum,
+    /// Describes the directories of a broker.
+    DescribeLogDirs {
+        /// The broker.
+        broker: i32,
+        /// The partitions to tell of, by topic; none for all.
+        partitions: Option<Vec<(Arc<str>, Vec<u32>)>>,
+    },
     /// Asks for offsets of partitions.
     ListOffsets(Vec<(Arc<str>, u32, OffsetSpec)>),
     /// Asks for what a group has committed.
@@ -310,6 +341,8 @@ pub enum AdminAnswer {
     Cluster(ClusterDescription),
     /// To [`AdminCall::DescribeQuorum`].
     Quorum(QuorumDescription),
+    /// To [`AdminCall::DescribeLogDirs`].
+    LogDirs(Vec<Result<LogDirDescription, crate::ClientError>>),
     /// To [`AdminCall::ListOffsets`].
     Offsets(Vec<Result<PartitionOffset, crate::ClientError>>),
     /// To [`AdminCall::GroupOffsets`].

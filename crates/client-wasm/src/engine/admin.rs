@@ -130,6 +130,8 @@ impl Engine {
             Answer::Admin(AdminAnswer::Configs(entries)) => entries.convert(),
             Answer::Admin(AdminAnswer::Cluster(cluster)) => cluster.convert(),
             Answer::Admin(AdminAnswer::Quorum(quorum)) => quorum.convert(),
+            // No tab asks for it.
+            Answer::Admin(AdminAnswer::LogDirs(_)) => JsValue::UNDEFINED,
             Answer::Admin(AdminAnswer::Offsets(offsets)) => {
                 offsets.into_iter().collect::<Result<Vec<_>, _>>()?.convert()
             }

@@ -15,6 +15,7 @@ pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
+pub mod describe_log_dirs;
 pub mod describe_quorum;
 pub mod describe_topic_partitions;
 pub mod fetch;
@@ -82,6 +83,8 @@ pub enum Request<'a> {
     DescribeConfigs(describe_configs::DescribeConfigsRequest<'a>),
     /// Replaces all settings of a resource.
     AlterConfigs(alter_configs::AlterConfigsRequest<'a>),
+    /// Tells what a broker's log directories hold.
+    DescribeLogDirs(describe_log_dirs::DescribeLogDirsRequest<'a>),
     /// Carries one step of authentication.
     SaslAuthenticate(sasl_authenticate::SaslAuthenticateRequest<'a>),
     /// Adds partitions to topics.
@@ -124,6 +127,7 @@ impl<'a> Request<'a> {
             Self::OffsetForLeaderEpoch(_) => ApiKey::OffsetForLeaderEpoch,
             Self::DescribeConfigs(_) => ApiKey::DescribeConfigs,
             Self::AlterConfigs(_) => ApiKey::AlterConfigs,
+            Self::DescribeLogDirs(_) => ApiKey::DescribeLogDirs,
             Self::SaslAuthenticate(_) => ApiKey::SaslAuthenticate,
             Self::CreatePartitions(_) => ApiKey::CreatePartitions,
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
@@ -160,6 +164,7 @@ impl<'a> Request<'a> {
             ApiKey::OffsetForLeaderEpoch => Self::OffsetForLeaderEpoch(Decode::decode(r, version)?),
             ApiKey::DescribeConfigs => Self::DescribeConfigs(Decode::decode(r, version)?),
             ApiKey::AlterConfigs => Self::AlterConfigs(Decode::decode(r, version)?),
+            ApiKey::DescribeLogDirs => Self::DescribeLogDirs(Decode::decode(r, version)?),
             ApiKey::SaslAuthenticate => Self::SaslAuthenticate(Decode::decode(r, version)?),
             ApiKey::CreatePartitions => Self::CreatePartitions(Decode::decode(r, version)?),
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
@@ -203,6 +208,7 @@ impl<'a> Request<'a> {
             }
             Self::DescribeConfigs(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::AlterConfigs(body) => crate::encode_request(version, correlation_id, client_id, body),
+            Self::DescribeLogDirs(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::SaslAuthenticate(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::CreatePartitions(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DeleteGroups(body) => crate::encode_request(version, correlation_id, client_id, body),
@@ -265,6 +271,8 @@ pub enum Response<'a, F = NoFile> {
     DescribeConfigs(describe_configs::DescribeConfigsResponse<'a>),
     /// Replaces all settings of a resource.
     AlterConfigs(alter_configs::AlterConfigsResponse<'a>),
+    /// Tells what a broker's log directories hold.
+    DescribeLogDirs(describe_log_dirs::DescribeLogDirsResponse<'a>),
     /// Carries one step of authentication.
     SaslAuthenticate(sasl_authenticate::SaslAuthenticateResponse<'a>),
     /// Adds partitions to topics.
@@ -308,6 +316,7 @@ impl<'a> Response<'a> {
             ApiKey::OffsetForLeaderEpoch => Self::OffsetForLeaderEpoch(Decode::decode(r, version)?),
             ApiKey::DescribeConfigs => Self::DescribeConfigs(Decode::decode(r, version)?),
             ApiKey::AlterConfigs => Self::AlterConfigs(Decode::decode(r, version)?),
+            ApiKey::DescribeLogDirs => Self::DescribeLogDirs(Decode::decode(r, version)?),
             ApiKey::SaslAuthenticate => Self::SaslAuthenticate(Decode::decode(r, version)?),
             ApiKey::CreatePartitions => Self::CreatePartitions(Decode::decode(r, version)?),
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
@@ -345,6 +354,7 @@ impl<F> Response<'_, F> {
             Self::OffsetForLeaderEpoch(_) => ApiKey::OffsetForLeaderEpoch,
             Self::DescribeConfigs(_) => ApiKey::DescribeConfigs,
             Self::AlterConfigs(_) => ApiKey::AlterConfigs,
+            Self::DescribeLogDirs(_) => ApiKey::DescribeLogDirs,
             Self::SaslAuthenticate(_) => ApiKey::SaslAuthenticate,
             Self::CreatePartitions(_) => ApiKey::CreatePartitions,
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
@@ -384,6 +394,7 @@ impl<F> Response<'_, F> {
             Self::OffsetForLeaderEpoch(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeConfigs(body) => crate::encode_response(version, correlation_id, body),
             Self::AlterConfigs(body) => crate::encode_response(version, correlation_id, body),
+            Self::DescribeLogDirs(body) => crate::encode_response(version, correlation_id, body),
             Self::SaslAuthenticate(body) => crate::encode_response(version, correlation_id, body),
             Self::CreatePartitions(body) => crate::encode_response(version, correlation_id, body),
             Self::DeleteGroups(body) => crate::encode_response(version, correlation_id, body),

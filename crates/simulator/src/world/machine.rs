@@ -191,6 +191,7 @@ impl Machine {
                 ..replica_core::Settings::default()
             },
             clean_start,
+            log_dir: "/data".into(),
             reserve_bytes: RESERVE_BYTES,
         }
     }

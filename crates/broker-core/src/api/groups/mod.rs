@@ -163,7 +163,8 @@ fn group_answer<F>(answer: PartitionAnswer<F>) -> Result<GroupAnswer, ErrorCode>
         | PartitionAnswer::Fetched(_)
         | PartitionAnswer::OffsetListed(_)
         | PartitionAnswer::EpochEnd { .. }
-        | PartitionAnswer::RecordsDeleted { .. } => Err(ErrorCode::UnknownServerError),
+        | PartitionAnswer::RecordsDeleted { .. }
+        | PartitionAnswer::Sized(_) => Err(ErrorCode::UnknownServerError),
     }
 }
 

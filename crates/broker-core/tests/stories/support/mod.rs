@@ -129,6 +129,7 @@ impl Cluster {
             groups: self.groups,
             replication: replica_core::Settings::default(),
             clean_start: clean,
+            log_dir: "/data".into(),
             reserve_bytes: 64 << 10,
         };
         let shards = (0..self.shards)

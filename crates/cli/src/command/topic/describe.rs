@@ -1,5 +1,8 @@
 //! `highwater topic describe`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use clap::Args;
 use highwater_client::{OffsetSpec, PartitionDescription, TopicDescription};
 use serde::Serialize;
@@ -41,6 +44,8 @@ struct Partition {
     start: Option<i64>,
     /// The offset after the last committed record; null if no broker could say.
     end: Option<i64>,
+    /// Bytes of the leader's batches; null if it could not say.
+    bytes: Option<u64>,
 }
 
 impl Report for Description {
@@ -63,7 +68,7 @@ impl Report for Description {
 impl Description {
     fn table(&self) -> Table {
         let columns = Table::new().number("partition").number("leader").text("in sync").text("replicas");
-        let mut table = columns.number("start").number("end");
+        let mut table = columns.number("start").number("end").number("size");
         for partition in &self.partition_list {
             let leader = partition.leader.map_or_else(|| "none".to_owned(), |leader| leader.to_string());
             table.row([
@@ -73,6 +78,7 @@ impl Description {
                 ids(&partition.replicas),
                 number::offset(partition.start.unwrap_or(-1)),
                 number::offset(partition.end.unwrap_or(-1)),
+                partition.bytes.map_or_else(|| "-".to_owned(), number::bytes),
             ]);
         }
         table
@@ -114,7 +120,9 @@ impl Describe {
         };
         let starts = offsets(&session, &described, OffsetSpec::Earliest).await;
         let ends = offsets(&session, &described, OffsetSpec::Latest).await;
-        let partitions = described.partitions.iter().zip(starts.into_iter().zip(ends));
+        let sizes = sizes(&session, &described).await;
+        let known = starts.into_iter().zip(ends).zip(sizes).map(|((start, end), bytes)| (start, end, bytes));
+        let partitions = described.partitions.iter().zip(known);
         Ok(Description {
             id: described.id.to_string(),
             summary: Summary {
@@ -124,13 +132,13 @@ impl Describe {
                 settings: settings_of(&session, &self.topic).await?,
             },
             partition_list: partitions
-                .map(|(partition, (start, end))| shown(partition, start, end))
+                .map(|(partition, (start, end, bytes))| Partition { start, end, bytes, ..shown(partition) })
                 .collect(),
         })
     }
 }
 
-fn shown(partition: &PartitionDescription, start: Option<i64>, end: Option<i64>) -> Partition {
+fn shown(partition: &PartitionDescription) -> Partition {
     Partition {
         partition: partition.partition,
         leader: partition.leader,
@@ -138,9 +146,28 @@ fn shown(partition: &PartitionDescription, start: Option<i64>, end: Option<i64>)
         replicas: partition.replicas.clone(),
         in_sync: partition.in_sync.clone(),
         offline: partition.offline.clone(),
-        start,
-        end,
+        start: None,
+        end: None,
+        bytes: None,
     }
+}
+
+/// The size of each partition as its leader has it; none for those whose leader could not say.
+async fn sizes(session: &Session, topic: &TopicDescription) -> Vec<Option<u64>> {
+    let mut led: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
+    for partition in &topic.partitions {
+        if let Some(leader) = partition.leader {
+            led.entry(leader).or_default().push(partition.partition);
+        }
+    }
+    let mut sizes = BTreeMap::new();
+    for (leader, partitions) in led {
+        let asked = Some(vec![(Arc::clone(&topic.name), partitions)]);
+        let directories = session.admin().describe_log_dirs(leader, asked).await.unwrap_or_default();
+        let replicas = directories.into_iter().flatten().flat_map(|directory| directory.replicas);
+        sizes.extend(replicas.map(|replica| (replica.partition, replica.bytes)));
+    }
+    topic.partitions.iter().map(|partition| sizes.get(&partition.partition).copied()).collect()
 }
 
 /// One offset for each partition; none for those without a leader that could tell it, which are not asked for: the
@@ -173,6 +200,7 @@ mod tests {
             offline: Vec::new(),
             start: end.map(|_| 0),
             end,
+            bytes: end.map(|end| end.cast_unsigned() * 9),
         };
         let setting =
             |name: &str, value: &str, own| SettingShown { name: name.into(), value: Some(value.into()), own };
