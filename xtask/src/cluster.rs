@@ -98,12 +98,23 @@ impl Cluster {
 
     /// Starts every node and waits until every partition can be led; `None` if that was interrupted.
     pub(crate) fn start(&mut self) -> Result<Option<ready::Status>> {
-        for node in &self.layout.nodes {
-            self.running.push(Running::start(node, &self.layout, self.sender.clone())?);
-        }
+        self.launch()?;
         let Some(status) = self.await_ready()? else { return Ok(None) };
         self.layout.write_description(&self.running)?;
         Ok(Some(status))
+    }
+
+    /// Starts every node and waits for none.
+    pub(crate) fn launch(&mut self) -> Result<()> {
+        for node in &self.layout.nodes {
+            self.running.push(Running::start(node, &self.layout, self.sender.clone())?);
+        }
+        Ok(())
+    }
+
+    /// The processes of the brokers, in the order of their nodes.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.running.iter().map(|running| running.pid).collect()
     }
 
     fn live(&mut self, task: Option<&str>) -> Result<ExitCode> {

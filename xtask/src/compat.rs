@@ -12,7 +12,7 @@ use crate::workspace;
 mod client;
 mod corpus;
 mod files;
-mod java;
+pub(crate) mod java;
 mod matrix;
 mod peer;
 pub(crate) mod python;

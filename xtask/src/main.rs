@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod browser;
 mod ci;
 mod cluster;
@@ -21,6 +22,7 @@ mod steps;
 mod test;
 mod tidy;
 mod tools;
+mod usage;
 mod wasm;
 mod workspace;
 
@@ -39,6 +41,8 @@ enum Command {
     /// What the check of `cluster --run` has it run
     #[command(hide = true)]
     ClusterRestartTask,
+    /// Measure brokers under load, beside Apache Kafka if asked, and write docs/performance.md
+    Bench(bench::Options),
     /// Run every test, installing what is needed
     Test(test::Options),
     /// Run what CI runs; never writes to the tree
@@ -96,6 +100,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sim(options) => return sim::run(&options),
         Command::Test(options) => test::run(&options)?,
         Command::Ci(options) => ci::run(&options)?,
+        Command::Bench(options) => bench::run(&options)?,
         Command::Compat(options) => compat::run(&options)?,
         Command::Browser(options) => browser::run(&options)?,
         Command::Wasm(options) => wasm::run(&options)?,

@@ -12,7 +12,7 @@ use super::Cluster;
 use super::layout::Layout;
 use super::node::{Node, Running};
 use super::ports;
-use crate::process;
+use crate::{process, usage};
 
 /// Starts of each kind; the median counts.
 const STARTS: usize = 5;
@@ -25,8 +25,6 @@ const EMPTY_MAX: Duration = Duration::from_millis(1500);
 const DATA_MAX: Duration = Duration::from_secs(3);
 const IDLE_CORES_MAX: f64 = 0.01;
 const LIMIT: Duration = Duration::from_secs(120);
-/// Linux counts processor time in hundredths of a second.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Measures a laid-out cluster that does not run; an error if a promise is not kept.
 pub(super) fn run(cluster: &mut Cluster) -> Result<()> {
@@ -99,48 +97,18 @@ fn fill(layout: &Layout) -> Result<()> {
 /// The processors that the brokers together take while nothing happens.
 fn idle(cluster: &Cluster) -> Result<f64> {
     thread::sleep(SETTLE);
-    let pids: Vec<u32> = cluster.running.iter().map(|running| running.pid).collect();
-    let total = |read: fn(u32) -> Result<u64>| pids.iter().map(|pid| read(*pid)).sum::<Result<u64>>();
-    let (ticks, waits, started) = (total(ticks)?, total(waits)?, Instant::now());
+    let pids = cluster.pids();
+    let (busy, waits, started) = (usage::processor_seconds(&pids)?, usage::waits(&pids)?, Instant::now());
     thread::sleep(WATCH);
     let seconds = started.elapsed().as_secs_f64();
-    let per_second = |since: u64, until: u64| (until - since) as f64 / seconds;
-    let cores = per_second(ticks, total(self::ticks)?) / TICKS_PER_SECOND;
-    let wakes = per_second(waits, total(self::waits)?);
+    let cores = (usage::processor_seconds(&pids)? - busy) / seconds;
+    let wakes = (usage::waits(&pids)? - waits) as f64 / seconds;
     println!(
         "   idle: {cores:.4} cores for {} brokers over {seconds:.0} s, {wakes:.0} wake-ups a second (promised {IDLE_CORES_MAX})",
         pids.len()
     );
     cluster.check()?;
     Ok(cores)
-}
-
-/// User and system time of a process.
-fn ticks(pid: u32) -> Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    ticks_in(&stat).with_context(|| format!("the times of process {pid} cannot be read"))
-}
-
-/// The name, in parentheses, may hold anything; user and system time are the 14th and 15th field.
-fn ticks_in(stat: &str) -> Option<u64> {
-    let mut times = stat.rsplit(')').next()?.split_whitespace().skip(11);
-    let (user, system) = times.next().zip(times.next())?;
-    Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
-}
-
-/// How often the threads of a process have gone to sleep.
-fn waits(pid: u32) -> Result<u64> {
-    let mut sum = 0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may end between the listing and the look.
-        let status = fs::read_to_string(task?.path().join("status")).unwrap_or_default();
-        sum += waits_in(&status).unwrap_or(0);
-    }
-    Ok(sum)
-}
-
-fn waits_in(status: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
 }
 
 /// One more node joins by a token.
@@ -159,19 +127,4 @@ fn join(cluster: &mut Cluster) -> Result<()> {
     ensure!(status.nodes == u64::from(id), "the cluster has {} nodes, not {id}", status.nodes);
     println!("   node {id} joined by a token in {:.2} s", started.elapsed().as_secs_f64());
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernels_files_are_read() {
-        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 31 11 0 0 20 0 5 0 1 2";
-        assert_eq!(ticks_in(stat), Some(42));
-        assert_eq!(ticks_in("7 (a)"), None);
-        let status = "Name:\ta\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
-        assert_eq!(waits_in(status), Some(12));
-        assert!(ticks(std::process::id()).is_ok() && waits(std::process::id()).is_ok());
-    }
 }

@@ -49,8 +49,13 @@ impl Java {
 
     /// A Java program of Kafka's, to be given its arguments.
     pub(crate) fn tool(&self, class: &str) -> Command {
+        self.program(class, &["-Xmx512M", "-XX:TieredStopAtLevel=1"])
+    }
+
+    /// A Java program of Kafka's with settings for the virtual machine.
+    pub(crate) fn program(&self, class: &str, machine: &[&str]) -> Command {
         let mut command = Command::new("java");
-        command.args(["-Xmx512M", "-XX:TieredStopAtLevel=1"]);
+        command.args(machine);
         command.arg(format!("-Dlog4j2.configurationFile={}", self.logging().display()));
         command.arg("-cp").arg(format!("{}/*", self.folder.display())).arg(class);
         command

@@ -1,0 +1,93 @@
+//! `cargo xtask bench`: three brokers under load on this machine, and beside them, one system after the other, Apache Kafka under the
+//! same load. The figures go into `docs/performance.md`. Nothing of this is a test: what a machine reaches depends on the machine.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::cluster;
+use crate::compat::java::Java;
+use crate::workspace;
+
+mod admin;
+mod cursor;
+mod frames;
+mod kafka;
+mod load;
+mod measure;
+mod page;
+mod system;
+mod table;
+mod wire;
+mod work;
+
+use measure::Plan;
+use system::System;
+use work::Work;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Measure this system too, and write docs/performance.md
+    #[arg(long, value_enum)]
+    against: Option<Peer>,
+
+    /// One run of one second for each row; writes nothing
+    #[arg(long)]
+    quick: bool,
+
+    /// Only these rows, comma-separated; writes nothing
+    #[arg(long, value_delimiter = ',', value_name = "ROWS")]
+    row: Vec<String>,
+
+    /// Measure this binary instead of building one
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Peer {
+    /// Apache Kafka, three brokers
+    Kafka,
+}
+
+/// Measures what was asked for.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let works = works(&options.row)?;
+    let plan = if options.quick { Plan::QUICK } else { Plan::FULL };
+    let folder = workspace::target_dir().join("bench");
+    std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?;
+    let theirs = match options.against {
+        None => None,
+        Some(Peer::Kafka) => {
+            let java = Java::install(&workspace::target_dir().join("compat"))?;
+            let mut kafka = System::kafka(java, folder.join("kafka"))?;
+            let works: Vec<Work> = works.iter().copied().filter(|work| work.is_theirs()).collect();
+            Some(measure::all(&mut kafka, &works, &plan)?)
+        }
+    };
+    let mut highwater = System::highwater(&binary, &folder.join("highwater"))?;
+    let ours: Vec<Work> = works.iter().copied().filter(|work| work.is_ours()).collect();
+    let ours = measure::all(&mut highwater, &ours, &plan)?;
+    let table = table::of(&ours, theirs.as_ref());
+    println!("\n{}", table.text);
+    if theirs.is_some() && !options.quick && options.row.is_empty() {
+        page::write("comparison", &format!("{}\n\n{}", page::conditions(&plan), table.text))?;
+    }
+    ensure!(table.missed == 0, "{} of {} promises are missed", table.missed, table.missed + table.held);
+    Ok(())
+}
+
+fn works(names: &[String]) -> Result<Vec<Work>> {
+    if names.is_empty() {
+        return Ok(Work::ALL.to_vec());
+    }
+    for name in names {
+        if !Work::ALL.iter().any(|work| work.name() == name) {
+            let known: Vec<&str> = Work::ALL.into_iter().map(Work::name).collect();
+            bail!("there is no row {name}; there are {}", known.join(", "));
+        }
+    }
+    Ok(Work::ALL.into_iter().filter(|work| names.iter().any(|name| name == work.name())).collect())
+}
