@@ -40,6 +40,10 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     row: Vec<String>,
 
+    /// Put brokers under load that run already, by the address of one; starts and writes nothing
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["against", "binary"])]
+    at: Option<String>,
+
     /// Measure this binary instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -55,6 +59,10 @@ enum Peer {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let works = works(&options.row)?;
     let plan = if options.quick { Plan::QUICK } else { Plan::FULL };
+    if let Some(address) = &options.at {
+        let works: Vec<Work> = works.into_iter().filter(|work| work.is_anywhere()).collect();
+        return measure::all(&mut System::Elsewhere(address.clone()), &works, &plan).map(drop);
+    }
     let folder = workspace::target_dir().join("bench");
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?;

@@ -55,7 +55,11 @@ const QUIET_LIMIT: Duration = Duration::from_secs(90);
 /// Does all of `works` on brokers that are laid out and not yet started.
 pub(super) fn all(system: &mut System, works: &[Work], plan: &Plan) -> Result<Findings> {
     let mut findings = Findings::new();
-    let starts = if works.contains(&Work::Start) { plan.runs } else { 1 };
+    let starts = match system {
+        System::Elsewhere(_) => 0,
+        _ if works.contains(&Work::Start) => plan.runs,
+        _ => 1,
+    };
     let started: Vec<Figures> = (0..starts).map(|_| start(system)).collect::<Result<_>>()?;
     if works.contains(&Work::Start) {
         note(system, &mut findings, Work::Start, medians(&started));
@@ -74,7 +78,9 @@ pub(super) fn all(system: &mut System, works: &[Work], plan: &Plan) -> Result<Fi
 }
 
 fn note(system: &System, findings: &mut Findings, work: Work, figures: Figures) {
-    let shown: Vec<String> = figures.iter().map(|(figure, value)| figure.shown(*value)).collect();
+    // Nothing is known of what processes elsewhere take.
+    let known = figures.iter().filter(|(figure, value)| **figure != Figure::Processor || **value > 0.0);
+    let shown: Vec<String> = known.map(|(figure, value)| figure.shown(*value)).collect();
     println!("   {:<10} {:<24} {}", system.name(), work.name(), shown.join("  "));
     findings.insert(work, figures);
 }

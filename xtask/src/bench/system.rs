@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::kafka::Kafka;
 use crate::cluster::Cluster;
@@ -18,6 +18,8 @@ pub(super) const BROKERS: u16 = 3;
 pub(super) enum System {
     Highwater(Box<Cluster>),
     Kafka(Kafka),
+    /// Brokers that somebody else has started, by the address of one.
+    Elsewhere(String),
 }
 
 impl System {
@@ -35,6 +37,7 @@ impl System {
         match self {
             Self::Highwater(_) => "Highwater",
             Self::Kafka(_) => "Kafka",
+            Self::Elsewhere(_) => "there",
         }
     }
 
@@ -55,6 +58,7 @@ impl System {
                 kafka.launch()?;
                 Ok(started)
             }
+            Self::Elsewhere(address) => bail!("what runs at {address} is not started here"),
         }
     }
 
@@ -62,6 +66,7 @@ impl System {
         match self {
             Self::Highwater(cluster) => cluster.stop(),
             Self::Kafka(kafka) => kafka.stop(),
+            Self::Elsewhere(_) => {}
         }
     }
 
@@ -73,6 +78,7 @@ impl System {
                 Ok(format!("127.0.0.1:{}", first.ports.kafka))
             }
             Self::Kafka(kafka) => kafka.bootstrap(),
+            Self::Elsewhere(address) => Ok(address.clone()),
         }
     }
 
@@ -80,6 +86,7 @@ impl System {
         match self {
             Self::Highwater(cluster) => cluster.pids(),
             Self::Kafka(kafka) => kafka.pids(),
+            Self::Elsewhere(_) => Vec::new(),
         }
     }
 
@@ -92,6 +99,7 @@ impl System {
         match self {
             Self::Highwater(cluster) => cluster.check(),
             Self::Kafka(kafka) => kafka.check(),
+            Self::Elsewhere(_) => Ok(()),
         }
     }
 

@@ -107,6 +107,11 @@ impl Work {
         !matches!(self, Self::Chain)
     }
 
+    /// Whether the load needs nothing of the brokers but their address.
+    pub(super) const fn is_anywhere(self) -> bool {
+        !matches!(self, Self::Start | Self::Chain | Self::Memory | Self::Idle) && !self.is_flushed()
+    }
+
     /// How the loads that are about writing write.
     pub(super) const fn written(self) -> Option<Written> {
         let (batch_bytes, window, acks, replicas) = match self {
