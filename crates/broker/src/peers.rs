@@ -26,8 +26,11 @@ const RAFT_STREAM_VERSION: u8 = 1;
 /// A snapshot of the cluster image is the largest message of the quorum.
 const RAFT_FRAME_LIMITS: FrameLimits = FrameLimits { header_bytes_max: 8, payload_bytes_max: 256 << 20 };
 
-/// How often a voter looks whether it has a connection to every other one.
+/// How often a voter looks whether it has a connection to every other one, while it has not.
 const REACH_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The same while it has.
+const REACHED_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Frames that wait for one peer; what comes beyond is lost, as on a network.
 const WAITING_MAX: usize = 10_000;
@@ -184,10 +187,11 @@ where
     Q: MetadataQuorum + 'static,
 {
     loop {
+        let mut all = true;
         for peer in host.fellow_voters() {
-            pool.keep(peer.broker, peer.addresses, Target::Control);
+            all &= pool.keep(peer.broker, peer.addresses, Target::Control);
         }
-        tokio::time::sleep(REACH_INTERVAL).await;
+        tokio::time::sleep(if all { REACHED_INTERVAL } else { REACH_INTERVAL }).await;
     }
 }
 

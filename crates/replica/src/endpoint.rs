@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log_core::BrokerId;
-use quinn::{ClientConfig, ConnectionId, Endpoint, Incoming, ServerConfig, TokioRuntime};
+use quinn::{ClientConfig, ConnectionId, Endpoint, Incoming, ServerConfig};
 
 use crate::ca::{Identity, broker_name};
 use crate::connection::PeerConnection;
 use crate::error::{ConnectError, IdentityError};
 use crate::ids::{ResetKey, random};
+use crate::timers::Timers;
 use crate::{tls, transport};
 
 /// Whom at a broker a connection is for. It stands in the connection's first id, so that the right thread accepts it.
@@ -29,11 +30,14 @@ pub struct PeerEndpoint {
     endpoint: Endpoint,
     crypto: Arc<quinn::crypto::rustls::QuicClientConfig>,
     transport: Arc<quinn::TransportConfig>,
+    /// How connections to Control are let in; those to shards as the endpoint has it.
+    control: Arc<ServerConfig>,
 }
 
 /// A peer that wants in. Complete it on the thread that is to drive it.
 pub struct Arrival {
     incoming: Incoming,
+    control: Arc<ServerConfig>,
     /// Whom it is for.
     pub target: Target,
 }
@@ -81,13 +85,15 @@ impl PeerEndpoint {
     /// # Errors
     /// An identity that the TLS library refuses.
     pub fn open(socket: std::net::UdpSocket, identity: &Identity) -> Result<Self, BindError> {
-        let transport = transport::transport();
         let mut server = ServerConfig::with_crypto(Arc::new(tls::server(identity)?));
-        server.transport_config(transport.clone());
+        let mut control = server.clone();
+        control.transport_config(transport::called(Target::Control));
+        server.transport_config(transport::called(Target::Shard(0)));
         let config = transport::endpoint(ResetKey::of(identity));
-        let endpoint =
-            Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime)).map_err(BindError::Socket)?;
-        Ok(Self { endpoint, crypto: Arc::new(tls::client(identity)?), transport })
+        let runtime = Arc::new(Timers::of_this_thread());
+        let endpoint = Endpoint::new(config, Some(server), socket, runtime).map_err(BindError::Socket)?;
+        let (crypto, control) = (Arc::new(tls::client(identity)?), Arc::new(control));
+        Ok(Self { endpoint, crypto, transport: transport::calling(), control })
     }
 
     /// The address that it is bound to.
@@ -102,7 +108,7 @@ impl PeerEndpoint {
     pub async fn accept(&self) -> Option<Arrival> {
         let incoming = self.endpoint.accept().await?;
         let target = Target::of(&incoming.orig_dst_cid());
-        Some(Arrival { incoming, target })
+        Some(Arrival { incoming, control: self.control.clone(), target })
     }
 
     /// Calls a broker at the first of its addresses that answers; the present runtime's thread drives the connection.
@@ -159,7 +165,11 @@ impl Arrival {
     pub async fn complete(self) -> Result<PeerConnection, ConnectError> {
         let address = self.incoming.remote_address().to_string();
         let handshake = |cause| ConnectError::Handshake { address: address.clone(), cause };
-        let connection = self.incoming.accept().map_err(handshake)?.await.map_err(handshake)?;
+        let connecting = match self.target {
+            Target::Control => self.incoming.accept_with(self.control),
+            Target::Shard(_) => self.incoming.accept(),
+        };
+        let connection = connecting.map_err(handshake)?.await.map_err(handshake)?;
         PeerConnection::new(connection, None).map_err(|cause| ConnectError::Certificate { address, cause })
     }
 }

@@ -15,6 +15,7 @@ mod error;
 mod ids;
 mod join;
 mod pool;
+mod timers;
 mod tls;
 mod token;
 mod transport;

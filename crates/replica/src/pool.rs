@@ -76,11 +76,12 @@ impl Pool {
     }
 
     /// Sees to it that a connection to a broker is there before it is needed, without waiting for it: nothing happens if it
-    /// is open, or being made. To be called on a thread that runs local tasks.
-    pub fn keep(&self, broker: BrokerId, addresses: Vec<(String, u16)>, target: Target) {
+    /// is open, or being made. To be called on a thread that runs local tasks. Says whether it is open.
+    pub fn keep(&self, broker: BrokerId, addresses: Vec<(String, u16)>, target: Target) -> bool {
         let peer = self.peers.borrow_mut().entry((broker, target)).or_default().clone();
-        if peer.state.borrow().is_open() || peer.turn.available_permits() == 0 {
-            return;
+        let is_open = peer.state.borrow().is_open();
+        if is_open || peer.turn.available_permits() == 0 {
+            return is_open;
         }
         let pool = self.clone();
         tokio::task::spawn_local(async move {
@@ -88,6 +89,7 @@ impl Pool {
                 tracing::debug!("no connection to broker {broker} yet: {e}");
             }
         });
+        false
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::congestion::CubicConfig;
-use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn::{AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::endpoint::Target;
 use crate::ids::{RandomIds, ResetKey};
 
 /// Largest datagram that path discovery tries: on loopback it halves the CPU per byte, and 10 segments of it still fit a
@@ -43,7 +44,7 @@ const STREAMS_MAX: u32 = 100_000;
 /// Room in the system for datagrams that are not read yet; with the system's default a burst is lost.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-pub(crate) fn transport() -> Arc<TransportConfig> {
+fn transport() -> TransportConfig {
     let mut congestion = CubicConfig::default();
     congestion.initial_window(INITIAL_WINDOW_BYTES);
     let mut discovery = MtuDiscoveryConfig::default();
@@ -62,6 +63,23 @@ pub(crate) fn transport() -> Arc<TransportConfig> {
         .mtu_discovery_config(Some(discovery))
         .congestion_controller_factory(Arc::new(congestion))
         .datagram_receive_buffer_size(None);
+    transport
+}
+
+/// What connections made by this broker do.
+pub(crate) fn calling() -> Arc<TransportConfig> {
+    Arc::new(transport())
+}
+
+/// What connections made by others do. To Control they carry requests, and answers of one packet: the caller acknowledges an answer
+/// while it is awake, not by a wake-up of its own 25 ms later.
+pub(crate) fn called(target: Target) -> Arc<TransportConfig> {
+    let mut transport = transport();
+    if target == Target::Control {
+        let mut acknowledged = AckFrequencyConfig::default();
+        acknowledged.ack_eliciting_threshold(VarInt::from_u32(0));
+        transport.ack_frequency_config(Some(acknowledged));
+    }
     Arc::new(transport)
 }
 
