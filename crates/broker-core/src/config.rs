@@ -73,8 +73,11 @@ pub struct Limits {
 /// let in may open connections; large enough that a link of 40 ms carries 25 MB/s.
 const BROWSER_BYTES_MAX: u32 = 1 << 20;
 
-/// Bytes of answers that a browser has not taken. Small answers take three times their bytes in memory (measured).
+/// Bytes of answers that a page has not taken, over all its streams. Small answers take three times their bytes in memory (measured).
 const BROWSER_UNSENT_BYTES_MAX: u64 = 256 << 10;
+
+/// Streams of one session of a browser over WebTransport, which share what a page may leave untaken.
+const BROWSER_STREAMS: u64 = 16;
 
 /// The longest request of a browser, in bytes: several batches of the default `max.message.bytes`.
 const BROWSER_REQUEST_BYTES_MAX: usize = 8 << 20;
@@ -95,7 +98,10 @@ impl Limits {
             requests_in_flight_max: self.requests_in_flight_max.min(BROWSER_REQUESTS_IN_FLIGHT_MAX),
             request_bytes_in_flight_max: self.request_bytes_in_flight_max.min(BROWSER_REQUEST_BYTES_MAX),
             waiting_bytes_max: self.waiting_bytes_max.min(BROWSER_BYTES_MAX as usize),
-            unsent_bytes_max: self.unsent_bytes_max.min(BROWSER_UNSENT_BYTES_MAX),
+            unsent_bytes_max: self.unsent_bytes_max.min(match kind {
+                DoorKind::WebTransport => BROWSER_UNSENT_BYTES_MAX / BROWSER_STREAMS,
+                _ => BROWSER_UNSENT_BYTES_MAX,
+            }),
             fetch_bytes_max: self.fetch_bytes_max.min(BROWSER_BYTES_MAX),
             ..*self
         }

@@ -53,8 +53,9 @@ impl Status {
         }
     }
 
-    /// All counters and gauges in Prometheus' text format.
-    pub(crate) async fn metrics(&self) -> String {
+    /// All counters and gauges in Prometheus' text format; `clients` is the number of those that are connected, each counted
+    /// once however many streams it has.
+    pub(crate) async fn metrics(&self, clients: u32) -> String {
         let mut reports = Vec::new();
         for report in (self.shards)() {
             reports.extend(report.await.ok());
@@ -64,6 +65,7 @@ impl Status {
         gauge(&mut text, "highwater_ready", u64::from(standing.status.is_ready()));
         gauge(&mut text, "highwater_is_controller", u64::from(standing.status.is_controller));
         gauge(&mut text, "highwater_controller_known", u64::from(standing.status.controller_known));
+        gauge(&mut text, "highwater_clients", u64::from(clients));
         crate::exposition::write(&mut text, &reports);
         text
     }

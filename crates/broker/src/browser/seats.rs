@@ -28,6 +28,11 @@ impl Seats {
         Self { taken: Arc::default(), max }
     }
 
+    /// How many have one.
+    pub(crate) fn taken(&self) -> u32 {
+        self.taken.load(Ordering::Acquire)
+    }
+
     /// # Errors
     /// If there is none.
     pub(crate) fn take(&self) -> Result<Seat, Full> {
@@ -56,6 +61,7 @@ mod tests {
         let full = seats.take().unwrap_err();
         assert!(full.to_string().contains("all 2 places") && full.to_string().contains("connections-max"));
         drop(first);
+        assert_eq!(seats.taken(), 1);
         assert!(seats.take().is_ok());
         drop(second);
     }

@@ -130,7 +130,7 @@ async fn answer<S: Carries>(mut request: Request<Incoming>, ends: Ends, site: &R
             None => text(StatusCode::OK, "ready\n".to_owned()),
             Some(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
         },
-        (&Method::GET, "/metrics") => text(StatusCode::OK, status.metrics().await),
+        (&Method::GET, "/metrics") => text(StatusCode::OK, status.metrics(site.seats.taken()).await),
         (&Method::GET, "/cluster") => json(StatusCode::OK, &status.cluster()),
         (&Method::GET, "/brokers") => brokers(&request, ends, site),
         (&Method::GET, websocket::PATH) => web_socket::<S>(&mut request, ends, site),

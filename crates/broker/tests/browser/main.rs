@@ -5,7 +5,9 @@
 mod brokers;
 mod http3;
 mod own_certificate;
+#[allow(dead_code, reason = "stories in other processes use the rest")]
 mod page;
+#[allow(dead_code, reason = "stories in other processes use the rest")]
 mod support;
 mod websocket;
 mod webtransport;

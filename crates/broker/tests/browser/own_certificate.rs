@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::{SinkExt, StreamExt};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::RootCertStore;
 use rustls::crypto::ring::default_provider;
@@ -10,9 +11,12 @@ use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::page::Session;
-use crate::support::{Running, get};
+use crate::support::{Running, api_versions, correlation, frames, get};
 
 /// Writes a certificate for `names` and its key, and gives it.
 fn write(folder: &Path, names: &[&str]) -> CertificateDer<'static> {
@@ -38,8 +42,8 @@ async fn start() -> World {
     World { running, folder, first }
 }
 
-/// Asks by HTTPS, trusting one certificate only.
-async fn https(running: &Running, trusted: &CertificateDer<'static>) -> std::io::Result<String> {
+/// A TLS connection to the HTTP port that trusts one certificate only.
+async fn tls(running: &Running, trusted: &CertificateDer<'static>) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let tls = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -49,7 +53,12 @@ async fn https(running: &Running, trusted: &CertificateDer<'static>) -> std::io:
         .with_no_client_auth();
     let stream = TcpStream::connect(running.http()).await?;
     let name = "localhost".try_into().unwrap();
-    let mut stream = TlsConnector::from(Arc::new(tls)).connect(name, stream).await?;
+    TlsConnector::from(Arc::new(tls)).connect(name, stream).await
+}
+
+/// Asks by HTTPS.
+async fn https(running: &Running, trusted: &CertificateDer<'static>) -> std::io::Result<String> {
+    let mut stream = tls(running, trusted).await?;
     stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
@@ -79,6 +88,41 @@ async fn files_that_change_are_shown_without_a_restart_and_bad_ones_are_not() {
         tokio::task::yield_now().await;
     }
     assert!(https(&world.running, &world.first).await.is_err());
+}
+
+/// A WebSocket under TLS that trusts one certificate only.
+async fn wss(
+    running: &Running,
+    trusted: &CertificateDer<'static>,
+) -> std::io::Result<WebSocketStream<TlsStream<TcpStream>>> {
+    let stream = tls(running, trusted).await?;
+    Ok(client_async("wss://localhost/ws", stream).await.unwrap().0)
+}
+
+async fn ask(socket: &mut WebSocketStream<TlsStream<TcpStream>>, number: i32) -> i32 {
+    socket.send(Message::Binary(api_versions(number).into())).await.unwrap();
+    let answer = socket.next().await.unwrap().unwrap();
+    correlation(&frames(&answer.into_data())[0])
+}
+
+#[tokio::test]
+async fn files_that_change_leave_the_sockets_that_are_there_and_every_door_shows_the_new_one() {
+    let world = start().await;
+    let mut old = wss(&world.running, &world.first).await.unwrap();
+    assert_eq!(ask(&mut old, 1).await, 1);
+    let second = write(world.folder.path(), &["localhost", "127.0.0.1"]);
+    let mut new = loop {
+        match wss(&world.running, &second).await {
+            Ok(socket) => break socket,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!((ask(&mut old, 2).await, ask(&mut new, 3).await), (2, 3));
+    assert!(wss(&world.running, &world.first).await.is_err());
+    let hash =
+        |shown: &CertificateDer<'_>| ring::digest::digest(&ring::digest::SHA256, shown).as_ref().to_vec();
+    Session::begin_by(&world.running, vec![hash(&second)], None).await.unwrap();
+    assert!(Session::begin_by(&world.running, vec![hash(&world.first)], None).await.is_err());
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection, Endpoint, RecvStream, SendStream, VarInt};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 use web_transport_proto as proto;
 
-use crate::support::Running;
+use crate::support::{Running, api_versions};
 
 /// Takes certificates by their hash, or any where there is no list.
 #[derive(Debug)]
@@ -66,6 +67,17 @@ pub(crate) async fn dial(
     alpn: &[u8],
     hashes: Option<Vec<Vec<u8>>>,
 ) -> Result<(Connection, Endpoint), quinn::ConnectionError> {
+    let endpoint = endpoint_for(alpn, hashes);
+    let connection = endpoint.connect(running.quic(), "localhost").unwrap().await?;
+    Ok((connection, endpoint))
+}
+
+/// What a browser has one of for many pages.
+pub(crate) fn endpoint(hashes: Option<Vec<Vec<u8>>>) -> Endpoint {
+    endpoint_for(b"h3", hashes)
+}
+
+fn endpoint_for(alpn: &[u8], hashes: Option<Vec<Vec<u8>>>) -> Endpoint {
     let provider = Arc::new(ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -74,19 +86,27 @@ pub(crate) async fn dial(
         .with_custom_certificate_verifier(Arc::new(ByHash { hashes, provider }))
         .with_no_client_auth();
     tls.alpn_protocols = vec![alpn.to_vec()];
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
-    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let connection = endpoint.connect_with(config, running.quic(), "localhost").unwrap().await?;
-    Ok((connection, endpoint))
+    let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    // What a page has not read waits at the broker and not here.
+    let mut transport = quinn::TransportConfig::default();
+    transport.stream_receive_window(VarInt::from_u32(16 << 10)).receive_window(VarInt::from_u32(64 << 10));
+    config.transport_config(Arc::new(transport));
+    let mut endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    endpoint.set_default_client_config(config);
+    endpoint
 }
 
 /// Sends settings that offer WebTransport; the stream has to stay.
 pub(crate) async fn settle(connection: &Connection) -> SendStream {
+    offer(connection).await.unwrap()
+}
+
+async fn offer(connection: &Connection) -> Result<SendStream, String> {
     let mut settings = proto::Settings::default();
     settings.enable_webtransport(1);
-    let mut control = connection.open_uni().await.unwrap();
-    settings.write(&mut control).await.unwrap();
-    control
+    let mut control = connection.open_uni().await.map_err(|error| error.to_string())?;
+    settings.write(&mut control).await.map_err(|error| error.to_string())?;
+    Ok(control)
 }
 
 /// A request for a session.
@@ -133,15 +153,32 @@ impl Session {
         hashes: Vec<Vec<u8>>,
         origin: Option<&str>,
     ) -> Result<Self, String> {
-        let (connection, endpoint) =
-            dial(running, b"h3", Some(hashes)).await.map_err(|error| error.to_string())?;
-        let control = settle(&connection).await;
+        Self::begin_by_origin(running, &endpoint(Some(hashes)), origin).await
+    }
+
+    /// Connects from an endpoint that others may use too.
+    pub(crate) async fn begin_at(running: &Running, endpoint: &Endpoint) -> Result<Self, String> {
+        Self::begin_by_origin(running, endpoint, None).await
+    }
+
+    async fn begin_by_origin(
+        running: &Running,
+        endpoint: &Endpoint,
+        origin: Option<&str>,
+    ) -> Result<Self, String> {
+        let connecting = endpoint.connect(running.quic(), "localhost").unwrap();
+        let connection = connecting.await.map_err(|error| error.to_string())?;
+        // A connection that is closed meanwhile says why; the streams of it do not.
+        let told = |error: String| connection.close_reason().map_or(error, |reason| reason.to_string());
+        let control = offer(&connection).await.map_err(told)?;
         let (mut writer, mut reader) = connection.open_bi().await.map_err(|error| error.to_string())?;
-        writer.write_all(&ask(running, "/kafka", origin)).await.map_err(|error| error.to_string())?;
-        let answer = proto::ConnectResponse::read(&mut reader).await.map_err(|error| error.to_string())?;
+        let asked = writer.write_all(&ask(running, "/kafka", origin)).await;
+        asked.map_err(|error| told(error.to_string()))?;
+        let answer = proto::ConnectResponse::read(&mut reader).await;
+        let answer = answer.map_err(|error| told(error.to_string()))?;
         assert_eq!(answer.status, 200);
         let id = VarInt::from(writer.id()).into_inner();
-        Ok(Self { connection, id, connect: (writer, reader), _control: control, _endpoint: endpoint })
+        Ok(Self { connection, id, connect: (writer, reader), _control: control, _endpoint: endpoint.clone() })
     }
 
     /// Opens a stream of this session.
@@ -154,6 +191,11 @@ impl Session {
         (writer, reader)
     }
 
+    /// Whether the broker lets the session open one more stream now.
+    pub(crate) fn may_open(&self) -> bool {
+        self.connection.open_bi().now_or_never().is_some()
+    }
+
     /// Ends the session as a page does that has nothing more to say.
     pub(crate) fn end(mut self) {
         self.connect.0.finish().unwrap();
@@ -161,14 +203,31 @@ impl Session {
     }
 
     /// The code and the reason with which the broker ends the session.
-    pub(crate) async fn closed(self) -> (u32, String) {
-        let mut capsules = proto::Http3CapsuleReader::new(self.connect.1);
-        match capsules.read().await.unwrap() {
-            Some(proto::Capsule::CloseWebTransportSession { code, reason }) => {
-                self.connection.close(VarInt::from_u32(0x100), b"");
-                (code, reason)
-            }
-            other => panic!("{other:?}"),
-        }
+    pub(crate) async fn closed(mut self) -> (u32, String) {
+        let ending = ending(&mut self.connect.1).await;
+        self.connection.close(VarInt::from_u32(0x100), b"");
+        ending
+    }
+
+    /// The same if it does; none if it goes on to answer.
+    pub(crate) async fn closed_or_goes_on(mut self) -> Option<(u32, String)> {
+        let (mut writer, mut reader) = self.open().await;
+        let answered = async {
+            writer.write_all(&api_versions(1)).await.ok()?;
+            reader.read_chunk(64 << 10, true).await.ok()?
+        };
+        let ended = tokio::select! {
+            Some(_) = answered => None,
+            ending = ending(&mut self.connect.1) => Some(ending),
+        };
+        self.connection.close(VarInt::from_u32(0x100), b"");
+        ended
+    }
+}
+
+async fn ending(reader: &mut RecvStream) -> (u32, String) {
+    match proto::Http3CapsuleReader::new(reader).read().await.unwrap() {
+        Some(proto::Capsule::CloseWebTransportSession { code, reason }) => (code, reason),
+        other => panic!("{other:?}"),
     }
 }

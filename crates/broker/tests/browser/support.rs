@@ -104,6 +104,34 @@ pub(crate) async fn ask(
     HttpAnswer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
+/// So many byte strings that mean nothing, up to 200 bytes each; the same ones in every run.
+pub(crate) fn arbitrary(count: usize) -> Vec<Vec<u8>> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        // xorshift64
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_be_bytes()[0]
+    };
+    (0..count).map(|_| (0..next() % 200 + 1).map(|_| next()).collect()).collect()
+}
+
+/// The sum of a metric's lines.
+pub(crate) async fn metric(address: SocketAddr, name: &str) -> u64 {
+    let text = get(address, "/metrics", &[]).await.body;
+    let is_it = |line: &&str| line.split(['{', ' ']).next() == Some(name);
+    let values = text.lines().filter(is_it).map(|line| line.rsplit(' ').next().unwrap());
+    values.map(|value| value.parse::<u64>().unwrap()).sum()
+}
+
+/// Bytes of this process that are in memory; the broker runs in it.
+pub(crate) fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
 /// An ApiVersions request, version 0, with its length.
 pub(crate) fn api_versions(correlation: i32) -> Vec<u8> {
     framed(&[&18i16.to_be_bytes()[..], &[0, 0], &correlation.to_be_bytes(), &[0xff, 0xff]].concat())

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
@@ -10,7 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame, FrameHe
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::support::{Running, api_versions, correlation, first_address, frames, get, metadata};
+use crate::support::{Running, api_versions, arbitrary, correlation, first_address, frames, get, metadata};
 
 type Socket = WebSocketStream<TcpStream>;
 
@@ -119,6 +120,46 @@ async fn a_control_frame_in_pieces_is_refused_with_1002() {
         socket.send(Message::Frame(frame)).await.unwrap();
     };
     check(send, 1002, "control frame").await;
+}
+
+/// Reads what a connection says after its upgrade, until it ends: the code and the reason of its close, if it says any.
+async fn last_words(mut stream: TcpStream) -> Option<(u16, String)> {
+    let mut bytes = Vec::new();
+    // A broker that closes while more is on its way resets the connection behind its close.
+    let _ = stream.read_to_end(&mut bytes).await;
+    // Frames of a server have no mask, and control frames are short; nothing else comes before a close here.
+    let mut rest = bytes.as_slice();
+    while let Some((&[kind, length], after)) = rest.split_first_chunk::<2>() {
+        let (payload, after) = after.split_at_checked(usize::from(length))?;
+        if kind == 0x88 {
+            let (code, reason) = payload.split_first_chunk::<2>()?;
+            return Some((u16::from_be_bytes(*code), String::from_utf8(reason.to_vec()).unwrap()));
+        }
+        rest = after;
+    }
+    None
+}
+
+#[tokio::test]
+async fn arbitrary_bytes_instead_of_frames_close_their_connection_with_a_reason() {
+    let running = Running::start(&[]).await;
+    let mut other = connect(running.http(), None).await.unwrap();
+    let mut told = 0;
+    for mut bytes in arbitrary(100) {
+        // A close of the client's own would be answered with its own code.
+        bytes.iter_mut().filter(|byte| **byte == 0x88).for_each(|byte| *byte = 0x82);
+        let mut stream = connect(running.http(), None).await.unwrap().into_inner();
+        stream.write_all(&bytes).await.unwrap();
+        stream.shutdown().await.unwrap();
+        if let Some((code, reason)) = last_words(stream).await {
+            assert!(matches!(code, 1002 | 1003 | 1007 | 1008 | 1009), "{code}: {reason} for {bytes:02x?}");
+            assert!(!reason.is_empty(), "{code} for {bytes:02x?}");
+            told += 1;
+        }
+    }
+    assert!(told > 50, "{told} of 100 were told why");
+    other.send(Message::Binary(api_versions(7).into())).await.unwrap();
+    assert_eq!(correlation(&answers(&mut other, 1).await[0]), 7);
 }
 
 #[tokio::test]
