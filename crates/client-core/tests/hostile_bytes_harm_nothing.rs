@@ -6,7 +6,7 @@ mod world;
 
 use bytes::Bytes;
 use highwater_client_core::admin::AdminCall;
-use highwater_client_core::{Accumulator, ClientOptions, ConsumerHandle, ProducerOptions, Start};
+use highwater_client_core::{Accumulator, ConsumerHandle, ProducerOptions, Start};
 use kafka_wire::ApiKey;
 use proptest::prelude::*;
 use world::{Fault, World, from_the_beginning, text, to_zero};
@@ -118,24 +118,6 @@ fn a_cluster_that_refuses_is_given_up_soon_and_names_the_reason() {
     let failed = world.await_answer(call).expect_err("nobody listens");
     assert!(failed.to_string().ends_with("cannot connect: connection refused"), "{failed}");
     assert!(world.now.0 < 5_000_000_000);
-}
-
-#[test]
-fn a_client_that_is_idle_for_an_hour_keeps_nothing() {
-    let mut world = World::with(2, 1, ClientOptions::default());
-    world.cluster.create("t", 1);
-    let producer = world.producer(ProducerOptions::default());
-    world.send(producer, &to_zero("t", "x")).expect("delivered");
-    let consumer = world.consumer(from_the_beginning("t")).expect("a consumer");
-    world.read(consumer).expect("a record");
-    world.run_for(std::time::Duration::from_secs(60));
-    let (before, asked) = (world.dialled.len(), world.cluster.handled.len());
-    world.run_for(std::time::Duration::from_secs(3600));
-    assert_eq!(world.dialled.len(), before, "no connection is made anew");
-    // Two fetches a second, and metadata every five minutes.
-    assert!(world.cluster.handled.len() - asked < 7300);
-    assert_eq!(world.buffered_bytes(producer), 0);
-    assert!(world.brain.metrics().requests_in_flight <= 1);
 }
 
 #[test]

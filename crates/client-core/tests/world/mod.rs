@@ -1,7 +1,13 @@
 //! A client and a cluster in virtual time: the brain with its accumulators and fetch buffers on one side, brokers that do
 //! what a script says on the other. Nothing sleeps; a run is a function of its seed.
 
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each story uses a part of the world")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    missing_docs,
+    reason = "each story uses a part of the world"
+)]
 #![allow(clippy::indexing_slicing, clippy::type_complexity, reason = "a test may panic")]
 
 pub mod broker;
