@@ -4,9 +4,11 @@
 //   carriers   which ways to the brokers it is told by, one after the other: ['webtransport', 'websocket'] as a rule
 //   story      async (world) => {}: it throws if what it shows does not hold
 //
-// World, see `world.mjs`: carrier, brokers, tab(), page(), kill(id), restart(id), highwater(...), artefact(name).
+// World, see `world.mjs`: carrier, brokers, tab(), page(), kill(id), restart(id), highwater(...), held(), artefact(name).
 //
 //   node run.mjs [--only NAME,NAME] [--carrier NAME]
+//
+// BROWSER_LONG=1 tells stories that take minutes in their whole length.
 
 import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';

@@ -7,6 +7,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { extname, join, normalize } from 'node:path';
@@ -33,6 +34,12 @@ export async function eventually(what, look, limitMs = 30_000) {
   }
 }
 
+// Where a file is put that is kept.
+export function artefact(name) {
+  mkdirSync(process.env.BROWSER_ARTEFACTS, { recursive: true });
+  return join(process.env.BROWSER_ARTEFACTS, name);
+}
+
 export function equal(found, wanted, what) {
   if (isDeepStrictEqual(found, wanted)) return;
   throw new Error(`${what}: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(found)}`);
@@ -44,6 +51,8 @@ export class World {
   #html = new Map();
   #contexts = [];
   #profile;
+  #own = [];
+  #devtools;
   // What the pages' consoles said, and which of it are errors.
   said = [];
   errors = [];
@@ -63,6 +72,11 @@ export class World {
 
   get http() {
     return this.brokers[0].http;
+  }
+
+  // Whether there is time for the whole length of stories that take minutes.
+  get isLong() {
+    return process.env.BROWSER_LONG === '1';
   }
 
   get bootstrap() {
@@ -88,12 +102,12 @@ export class World {
     return page;
   }
 
-  // An empty page with `connect`, `HighwaterError`, `url` (of a broker) and `equal` as globals.
-  async tab(options) {
+  // An empty page with `connect`, `HighwaterError` and `url` (of a broker) as globals.
+  async tab({ broker = this.brokers[0], ...options } = {}) {
     const page = await this.page(await this.serve('/blank.html', BLANK), options);
     await page.evaluate(async (url) => {
       Object.assign(globalThis, await import('/package/index.js'), { url });
-    }, this.http);
+    }, broker.http);
     return page;
   }
 
@@ -113,6 +127,64 @@ export class World {
     });
     running.child.stdin.end(input ?? '');
     return running.then(({ stdout }) => stdout);
+  }
+
+  // A broker of its own with further arguments; it ends with the story. Gives it as the others are described.
+  async broker(...args) {
+    const folder = await this.folder();
+    const ports = await freePorts(3);
+    const [kafka, replica, http] = ports.map((port) => `127.0.0.1:${port}`);
+    const log = openSync(join(folder, 'broker.log'), 'a');
+    const child = spawn(process.env.HIGHWATER_BINARY, ['serve', '--data-dir', join(folder, 'broker'), '--listen', kafka,
+      '--replica-listen', replica, '--http-listen', http, ...args], { stdio: ['ignore', log, log] });
+    this.#own.push(child);
+    const node = { id: 1, kafka, http: `http://${http}`, pid: child.pid };
+    const isReady = async () => {
+      const { brokers } = await fetch(`${node.http}/brokers`).then((answer) => answer.json());
+      return brokers[0]?.webtransport !== undefined && brokers[0].webtransport !== null;
+    };
+    await eventually('the broker is ready', () => isReady().catch(() => false), 60_000);
+    return node;
+  }
+
+  // The sum of a metric's lines at one broker.
+  async metric({ http }, name) {
+    return metric(await fetch(`${http}/metrics`).then((answer) => answer.text()), name);
+  }
+
+  // What brokers hold now, added up: clients, each counted once; streams and sockets; bytes of memory.
+  async held(nodes = this.brokers) {
+    const each = await Promise.all(nodes.map(async ({ http, pid }) => {
+      const metrics = await fetch(`${http}/metrics`).then((answer) => answer.text());
+      return { clients: metric(metrics, 'highwater_clients'), connections: metric(metrics, 'highwater_connections'), resident: resident(pid) };
+    }));
+    const sum = (name) => each.reduce((total, broker) => total + broker[name], 0);
+    return { clients: sum('clients'), connections: sum('connections'), resident: sum('resident') };
+  }
+
+  // The same once nothing of it comes or goes any more.
+  async settled(nodes) {
+    let before = await this.held(nodes);
+    return eventually('clients come and go no more', async () => {
+      const now = await this.held(nodes);
+      const isSame = now.clients === before.clients && now.connections === before.connections;
+      before = now;
+      return isSame && now;
+    });
+  }
+
+  // What a tab holds, once all that nobody needs is gone; it has to be `observed`.
+  async heldBy(tab) {
+    this.#devtools ??= new Map();
+    if (!this.#devtools.has(tab)) {
+      const session = await tab.context().newCDPSession(tab);
+      await session.send('HeapProfiler.enable');
+      this.#devtools.set(tab, session);
+    }
+    const devtools = this.#devtools.get(tab);
+    for (let times = 0; times < 3; times += 1) await devtools.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+    return { heap: usedSize, wasm: await tab.evaluate(() => memories.reduce((sum, memory) => sum + memory.buffer.byteLength, 0)) };
   }
 
   kill(id, signal = 'SIGKILL') {
@@ -145,8 +217,7 @@ export class World {
 
   // Where a file is put that is kept when the run is over.
   artefact(name) {
-    mkdirSync(process.env.BROWSER_ARTEFACTS, { recursive: true });
-    return join(process.env.BROWSER_ARTEFACTS, `${this.name}-${this.carrier}-${name}`);
+    return artefact(`${this.name}-${this.carrier}-${name}`);
   }
 
   tell(text) {
@@ -162,6 +233,7 @@ export class World {
     await this.#browser?.close().catch(() => {});
     this.#server?.closeAllConnections();
     this.#server?.close();
+    await Promise.all(this.#own.map((child) => ended(child)));
     if (this.#profile) await rm(this.#profile, { recursive: true, force: true });
   }
 
@@ -194,6 +266,75 @@ export class World {
     this.#profile ??= await mkdtemp(join(tmpdir(), 'highwater-story-'));
     return this.#profile;
   }
+}
+
+// For a page's `prepare`: notes what is opened and what of it is closed, and the memories of modules.
+export function observed() {
+  const { instantiateStreaming, instantiate } = WebAssembly;
+  Object.assign(globalThis, { memories: [], carriers: new Set() });
+  // The browser notes each request of a page by itself.
+  performance.setResourceTimingBufferSize(0);
+  const noted = async (made) => {
+    const result = await made;
+    memories.push((result.instance ?? result).exports.memory);
+    return result;
+  };
+  WebAssembly.instantiateStreaming = (...parts) => noted(instantiateStreaming(...parts));
+  WebAssembly.instantiate = (...parts) => noted(instantiate(...parts));
+  globalThis.open = () => carriers.size;
+  for (const name of ['WebTransport', 'WebSocket']) {
+    const Real = globalThis[name];
+    if (!Real) continue;
+    globalThis[name] = class extends Real {
+      constructor(...parts) {
+        super(...parts);
+        carriers.add(this);
+        const gone = () => carriers.delete(this);
+        if (name === 'WebSocket') this.addEventListener('close', gone);
+        else this.closed.then(gone, gone);
+      }
+    };
+  }
+}
+
+// More of anything than a twentieth is growth. Beside that, compiled code counts as heap, and more gets compiled all the time.
+const GROWTH_MAX = 1.05;
+const COMPILED_BYTES = 300_000;
+
+export function checkNoGrowth(what, early, late) {
+  for (const [kind, before] of Object.entries(early)) {
+    const allowed = Math.max(before * GROWTH_MAX, kind === 'heap' ? before + COMPILED_BYTES : 0);
+    if (late[kind] > allowed) throw new Error(`${what}: ${kind} grew from ${before} to ${late[kind]}`);
+  }
+}
+
+export const grown = (early, late) => Object.keys(early).map((kind) => `${kind} ${early[kind]} -> ${late[kind]}`).join(', ');
+
+// The sum of a metric's lines.
+function metric(text, name) {
+  const lines = text.split('\n').filter((line) => /^[^{ ]+/.exec(line)?.[0] === name);
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+function resident(pid) {
+  return 1024 * Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+}
+
+async function freePorts(count) {
+  const servers = await Promise.all(Array.from({ length: count }, () => new Promise((resolve) => {
+    const server = createTcpServer().listen(0, '127.0.0.1', () => resolve(server));
+  })));
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function ended(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return undefined;
+  const end = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const limit = setTimeout(() => child.kill('SIGKILL'), 10_000);
+  return end.finally(() => clearTimeout(limit));
 }
 
 // In pages by a script that runs before theirs, in workers by the first line of the client that they load.

@@ -11,13 +11,15 @@ export async function story(world) {
   await old.evaluate(begin);
   const before = await hashes(world);
   for (const { http } of world.brokers) {
-    const answer = await fetch(`${http}/certificate/rotate`, { method: 'POST' });
-    if (!answer.ok) throw new Error(`${http}: ${await answer.text()}`);
+    const said = await world.highwater(['cluster', 'rotate-certificate', '--http', http]);
+    equal(said, 'browsers are shown the next certificate\n', 'what the command line says');
   }
   const after = await eventually('other hashes are announced everywhere', async () => {
     const now = await hashes(world);
     return now.every((hash, index) => hash !== before[index]) && now;
   });
+  const status = await world.highwater(['cluster', 'status']);
+  equal(after.filter((hash) => !status.includes(hash)), [], 'hashes that the status does not tell');
   const fresh = await world.tab();
   await fresh.evaluate(begin);
   for (const tab of [old, fresh]) {
