@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
-use crate::cluster;
 use crate::compat::java::Java;
 use crate::workspace;
+use crate::{browser, cluster};
 
 mod admin;
 mod cursor;
@@ -16,7 +16,7 @@ mod frames;
 mod kafka;
 mod load;
 mod measure;
-mod page;
+pub(crate) mod page;
 mod system;
 mod table;
 mod wire;
@@ -31,6 +31,10 @@ pub(crate) struct Options {
     /// Measure this system too, and write docs/performance.md
     #[arg(long, value_enum)]
     against: Option<Peer>,
+
+    /// Measure a tab in Chromium beside the native client instead, and write docs/performance.md; with --binary, write nothing
+    #[arg(long, conflicts_with_all = ["against", "quick", "row", "at"])]
+    browser: bool,
 
     /// One run of one second for each row; writes nothing
     #[arg(long)]
@@ -57,6 +61,9 @@ enum Peer {
 
 /// Measures what was asked for.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.browser {
+        return browser::bench::run(options.binary.as_deref());
+    }
     let works = works(&options.row)?;
     let plan = if options.quick { Plan::QUICK } else { Plan::FULL };
     if let Some(address) = &options.at {

@@ -14,7 +14,9 @@ use crate::cluster::{self, Cluster};
 use crate::wasm::{self, package};
 use crate::{process, tools, workspace};
 
+pub(crate) mod bench;
 mod fresh;
+mod link;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -25,6 +27,14 @@ pub(crate) struct Options {
     /// Only this way to the brokers: webtransport or websocket
     #[arg(long, value_name = "CARRIER")]
     carrier: Option<String>,
+
+    /// Tell stories of minutes in their whole length
+    #[arg(long)]
+    long: bool,
+
+    /// Measure over a slow link with this package, in the network namespace that the benchmark has made
+    #[arg(long, hide = true, value_name = "FOLDER", requires = "binary")]
+    bench_link: Option<PathBuf>,
 
     /// Test this binary instead of building one; it has to have the browser's files in it
     #[arg(long, value_name = "FILE")]
@@ -40,24 +50,29 @@ const FRESH: &str = "fresh-project";
 
 /// What CI runs of it: everything, with a binary like the one that the tests have built.
 pub(crate) fn all() -> Result<()> {
-    run(&Options { only: Vec::new(), carrier: None, binary: Some(cluster::build::debug()?) })
+    run(&Options {
+        only: Vec::new(),
+        carrier: None,
+        long: false,
+        bench_link: None,
+        binary: Some(cluster::build::debug()?),
+    })
 }
 
 /// Runs the stories.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some((package, binary)) = options.bench_link.as_ref().zip(options.binary.as_ref()) {
+        return bench::inside(binary, package);
+    }
     let folder = workspace::target_dir().join("browser");
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    tools::program(CHROMIUM, CHROMIUM)?;
-    tools::program("npm", "npm")?;
-    let package = package::make(&wasm::tree()?)?;
-    let programs = install(&folder.join("tools"))?;
+    let tools = Tools::install(&folder)?;
     unit_tests()?;
     let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?.canonicalize()?;
     let mut cluster = Cluster::prepare(&binary, &folder.join("cluster"), 3, true)?;
     ensure!(cluster.start()?.is_some(), "interrupted");
     let mut others: Vec<&str> = options.only.iter().map(String::as_str).collect();
     if others.is_empty() || others.contains(&FRESH) {
-        fresh::check(&folder.join(FRESH), &programs, &package, cluster.layout.nodes.first())?;
+        fresh::check(&folder.join(FRESH), &tools.programs, &tools.package, cluster.layout.nodes.first())?;
         others.retain(|name| *name != FRESH);
         if others.is_empty() && !options.only.is_empty() {
             return Ok(());
@@ -71,14 +86,38 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(carrier) = &options.carrier {
         stories.args(["--carrier", carrier]);
     }
-    stories
-        .env("HIGHWATER_CLUSTER", cluster.layout.description())
-        .env("HIGHWATER_BINARY", &binary)
-        .env("BROWSER_PACKAGE", &package)
-        .env("BROWSER_TOOLS", &programs)
-        .env("BROWSER_ARTEFACTS", folder.join("artefacts"))
-        .env("CHROMIUM", format!("/usr/bin/{CHROMIUM}"));
+    stories.env("BROWSER_LONG", u8::from(options.long).to_string());
+    tools.describe(&mut stories, &cluster, &binary, &folder);
     process::run(&mut stories, STORIES_LIMIT).map(drop)
+}
+
+/// What is tested, and what tests it.
+struct Tools {
+    /// The built package.
+    package: PathBuf,
+    /// A folder with the programs from npm.
+    programs: PathBuf,
+}
+
+impl Tools {
+    /// Installs what is not there and builds the package.
+    fn install(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        tools::program(CHROMIUM, CHROMIUM)?;
+        tools::program("npm", "npm")?;
+        let package = package::make(&wasm::tree()?)?;
+        Ok(Self { package, programs: install(&folder.join("tools"))? })
+    }
+
+    /// Tells the JavaScript where everything is.
+    fn describe(&self, node: &mut Command, cluster: &Cluster, binary: &Path, folder: &Path) {
+        node.env("HIGHWATER_CLUSTER", cluster.layout.description())
+            .env("HIGHWATER_BINARY", binary)
+            .env("BROWSER_PACKAGE", &self.package)
+            .env("BROWSER_TOOLS", &self.programs)
+            .env("BROWSER_ARTEFACTS", folder.join("artefacts"))
+            .env("CHROMIUM", format!("/usr/bin/{CHROMIUM}"));
+    }
 }
 
 fn tests() -> PathBuf {

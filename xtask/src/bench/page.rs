@@ -12,7 +12,7 @@ use crate::workspace;
 const PAGE: &str = "docs/performance.md";
 
 /// Replaces what stands between the markers of `part`.
-pub(super) fn write(part: &str, text: &str) -> Result<()> {
+pub(crate) fn write(part: &str, text: &str) -> Result<()> {
     let path = workspace::root().join(PAGE);
     let page = fs::read_to_string(&path).with_context(|| format!("{PAGE} cannot be read"))?;
     let page = replaced(&page, part, text).with_context(|| format!("{PAGE} has no markers for {part}"))?;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::net::Ipv4Addr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -32,25 +33,33 @@ pub(crate) struct Node {
     pub(crate) log: PathBuf,
     /// Where to join, and with what token.
     pub(crate) invitation: Option<(String, String)>,
+    /// Where clients are told to come, if that is not loopback; the node listens for them on all addresses then.
+    pub(crate) told: Option<String>,
 }
 
 impl Node {
     pub(crate) fn new(id: u16, ports: Ports, data_dir: &Path, invitation: Option<(String, String)>) -> Self {
         let log = data_dir.join(format!("node-{id}.log"));
-        Self { id, ports, data_dir: data_dir.join(format!("node-{id}")), log, invitation }
+        Self { id, ports, data_dir: data_dir.join(format!("node-{id}")), log, invitation, told: None }
     }
 
     /// The command that starts the node again once it has joined.
     pub(crate) fn command(&self, binary: &Path) -> Vec<String> {
         let Ports { kafka, brokers, http } = self.ports;
         let mut command = vec![binary.display().to_string(), "serve".into()];
-        for (flag, value) in [
+        let host = if self.told.is_some() { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+        let mut flags = vec![
             ("--data-dir", self.data_dir.display().to_string()),
             ("--node-id", self.id.to_string()),
-            ("--listen", format!("127.0.0.1:{kafka}")),
+            ("--listen", format!("{host}:{kafka}")),
             ("--replica-listen", format!("127.0.0.1:{brokers}")),
-            ("--http-listen", format!("127.0.0.1:{http}")),
-        ] {
+            ("--http-listen", format!("{host}:{http}")),
+        ];
+        if let Some(told) = &self.told {
+            flags.push(("--advertise", format!("{told}:{kafka}")));
+            flags.push(("--http-advertise", format!("{told}:{http}")));
+        }
+        for (flag, value) in flags {
             command.extend([flag.to_owned(), value]);
         }
         command
