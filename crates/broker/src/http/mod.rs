@@ -81,6 +81,10 @@ pub(crate) async fn serve(listener: TcpListener, site: Rc<Site>) {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
         match accepted {
             Ok((stream, peer)) => {
+                // An answer over a WebSocket must not wait until those before it are acknowledged.
+                if let Err(e) = stream.set_nodelay(true) {
+                    tracing::debug!("{peer}: {e}");
+                }
                 let site = site.clone();
                 spawn_local(async move {
                     let ends = Ends { local: stream.local_addr().ok(), peer };
