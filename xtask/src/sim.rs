@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::steps::{self, Step};
+use crate::workspace;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -20,6 +21,14 @@ pub(crate) struct Options {
     /// Tell one seed: with as few faults as still go wrong, and the last events before it
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
+
+    /// Break each rule in turn, and write to docs/mutations.md which oracle notices and how soon
+    #[arg(long)]
+    mutations: bool,
+
+    /// Break these rules
+    #[arg(long, value_delimiter = ',', conflicts_with = "mutations", value_name = "NAMES")]
+    broken: Vec<String>,
 
     /// What the simulator takes beside these; `-- --help` lists it
     #[arg(last = true)]
@@ -41,7 +50,17 @@ const BUILD: [&str; 7] = [
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let mut command = steps::cargo();
     command.args(BUILD);
-    if let Some(seed) = options.seed {
+    if options.mutations || !options.broken.is_empty() {
+        // A build of its own: the rules can be broken in no other.
+        command.env("CARGO_TARGET_DIR", workspace::target_dir().join("mutations"));
+        command.env("RUSTFLAGS", "--cfg highwater_mutations");
+    }
+    if !options.broken.is_empty() {
+        command.arg(format!("--only={}", options.broken.join(",")));
+    }
+    if options.mutations {
+        command.arg("--mutations").arg(workspace::root().join("docs/mutations.md"));
+    } else if let Some(seed) = options.seed {
         command.arg(format!("--seed={seed}"));
     } else {
         command.args([format!("--seeds={}", options.seeds), format!("--first={}", options.first)]);

@@ -87,6 +87,7 @@ fn faults_of(root: &Path, path: &Path, functions: &BTreeSet<String>) -> Result<O
     let mut faults = rules::of_text(&text);
     match extension {
         "rs" => faults.extend(rules::of_rust(&Source::new(path, &text))),
+        "toml" | "sh" | "" => faults.extend(rules::of_settings(&text)),
         "md" => faults.extend(documents::dead_links(&text, |target| exists(root, path, target))),
         _ => {}
     }

@@ -5,6 +5,7 @@
 
 use coordinator_core::GroupError;
 use kafka_wire::ErrorCode;
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BatchError, LeaderEpoch};
 use log_store::AppendError;
 use metadata_core::Refusal;
@@ -92,7 +93,7 @@ pub fn partition_code(error: &PartitionError) -> ErrorCode {
     match error {
         PartitionError::Unknown => ErrorCode::UnknownTopicOrPartition,
         PartitionError::NotLeader | PartitionError::LeadershipLost | PartitionError::Stopping => {
-            ErrorCode::NotLeaderOrFollower
+            mutated(Mutation::P3, ErrorCode::NotLeaderOrFollower, ErrorCode::NotEnoughReplicas)
         }
         PartitionError::FencedLeaderEpoch { .. } => ErrorCode::FencedLeaderEpoch,
         PartitionError::UnknownLeaderEpoch { .. } => ErrorCode::UnknownLeaderEpoch,

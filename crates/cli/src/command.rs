@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Log(log::Log),
     #[command(subcommand)]
     Bench(bench::Bench),
+    Sim(highwater_simulator::Arguments),
     Completions(completions::Completions),
 }
 
@@ -37,6 +38,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<ExitCode> {
     let format = arguments.output;
     match arguments.command {
         Command::Serve(serve) => return serve.run(),
+        Command::Sim(sim) => return Ok(sim.run()),
         Command::Topic(topic) => topic.run(format)?,
         Command::Produce(produce) => produce.run(format)?,
         Command::Consume(consume) => consume.run(format)?,

@@ -22,6 +22,7 @@ pub mod frame;
 pub mod ids;
 pub mod index;
 pub mod limits;
+pub mod mutation;
 pub mod offset;
 pub mod producer;
 pub mod retention;

@@ -12,6 +12,7 @@
 
 use log_core::container::Container;
 use log_core::directory::{TOPICS_DIR, parse_topic_dir};
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerId, ClusterId, Crc32c, DirectoryId, TopicId};
 
 use crate::disk::{Completion, Disk, LogId, OpenMode, Ticket};
@@ -129,7 +130,7 @@ pub fn write_format<D: Disk>(
 /// A failing disk.
 pub fn take_clean_mark<D: Disk>(disk: &mut D, wait: Wait<D>) -> Result<bool, DiskError> {
     match disk.remove_file(CLEAN_FILE) {
-        Ok(()) => sync(disk, &[], &[""], wait).map(|()| true),
+        Ok(()) => sync(disk, &[], mutated::<&[&str]>(Mutation::B3, &[""], &[]), wait).map(|()| true),
         Err(e) if e.is_not_found() => Ok(false),
         Err(e) => Err(e),
     }

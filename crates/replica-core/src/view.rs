@@ -5,6 +5,8 @@ use core::time::Duration;
 
 use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionEpoch, TopicPartition};
 
+use crate::mutation::{Mutation, on};
+
 /// A partition as the applied metadata log shows it. Views are handed in whole, in the order of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionView {
@@ -119,7 +121,9 @@ impl PartitionView {
     pub fn sound_isr_members(&self) -> usize {
         self.isr
             .iter()
-            .filter(|&&broker| self.replica(broker).is_some_and(|replica| !replica.suspect))
+            .filter(|&&broker| {
+                self.replica(broker).is_some_and(|replica| !replica.suspect || on(Mutation::C19))
+            })
             .count()
     }
 

@@ -44,6 +44,21 @@ pub struct Arguments {
     #[arg(long, default_value_t = 50, value_name = "N")]
     repeat_every: u64,
 
+    /// Break each rule in turn, and write to this file which oracle notices
+    #[cfg(highwater_mutations)]
+    #[arg(long, value_name = "FILE")]
+    mutations: Option<std::path::PathBuf>,
+
+    /// How many seconds each broken rule gets
+    #[cfg(highwater_mutations)]
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    patience: u64,
+
+    /// Only these broken rules; without --mutations, all of them at once in the seeds that are run
+    #[cfg(highwater_mutations)]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only: Vec<String>,
+
     /// Also run the seeds that once found something
     #[arg(long)]
     regressions: bool,
@@ -54,6 +69,20 @@ impl Arguments {
     #[must_use]
     pub fn run(&self) -> ExitCode {
         report_panics();
+        #[cfg(highwater_mutations)]
+        if let Some(file) = &self.mutations {
+            let patience = std::time::Duration::from_secs(self.patience);
+            let threads = self.threads.unwrap_or_else(cores);
+            return match crate::mutations::write_table(file, &self.only, threads, patience) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    println!("{}: {error}", file.display());
+                    ExitCode::FAILURE
+                }
+            };
+        }
+        #[cfg(highwater_mutations)]
+        crate::mutations::break_rules(&self.only);
         if let Some(seed) = self.seed {
             return self.tell(seed);
         }

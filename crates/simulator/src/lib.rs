@@ -10,6 +10,8 @@ mod client;
 mod command;
 mod coverage;
 mod dice;
+#[cfg(highwater_mutations)]
+mod mutations;
 mod oracle;
 mod plan;
 mod quorum;

@@ -27,6 +27,11 @@ const MACHINE_FOLDERS: [&str; 5] = ["home", "root", "work", "Users", "tmp"];
 const EMPTY_WORDS: [&str; 6] = ["Manager", "Helper", "Helpers", "Util", "Utils", "Impl"];
 const EMPTY_FILES: [&str; 5] = ["util.rs", "utils.rs", "helper.rs", "helpers.rs", "common.rs"];
 
+/// What builds deliberate breaches in, and what switches them on: the simulator may ask for it, and the file of the switch.
+const BREACHES: &str = "highwater_mutations";
+const BREACH_SWITCH: &str = "switch_on";
+const BREACH_FILE: &str = "crates/log-core/src/mutation.rs";
+
 /// The rules for every text file.
 pub(super) fn of_text(text: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -54,6 +59,7 @@ pub(super) fn of_rust(source: &Source) -> Vec<Fault> {
     tests(source, &mut faults);
     names(source, &mut faults);
     no_std(source, &mut faults);
+    breaches(source, &mut faults);
     faults
 }
 
@@ -191,6 +197,32 @@ fn no_std(source: &Source, faults: &mut Vec<Fault>) {
             faults.push(Fault::failure(1, format!("lacks {attribute}")));
         }
     }
+}
+
+/// Breaches of rules are for the simulator to find: nothing else asks whether they are built in, nor switches one on.
+fn breaches(source: &Source, faults: &mut Vec<Fault>) {
+    if source.krate() == Some("simulator") || source.path.ends_with(BREACH_FILE) {
+        return;
+    }
+    for (number, line) in source.lines() {
+        if has_word(line, BREACHES) || has_word(line, BREACH_SWITCH) {
+            faults.push(Fault::failure(
+                number,
+                "a breach is one expression: mutated(Mutation::X, right, wrong)",
+            ));
+        }
+    }
+}
+
+/// No manifest or script builds breaches in; the lint table names the switch only so that the compiler knows it.
+pub(super) fn of_settings(text: &str) -> Vec<Fault> {
+    let lines = (1..).zip(text.lines());
+    let named = lines.filter(|(_, line)| line.contains(BREACHES) && !line.contains("check-cfg"));
+    named
+        .map(|(number, _)| {
+            Fault::failure(number, "breaches are built in by `cargo xtask sim --mutations` alone")
+        })
+        .collect()
 }
 
 #[cfg(test)]

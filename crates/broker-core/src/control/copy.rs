@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use log_core::MetadataOffset;
+use log_core::mutation::{Mutation, mutated};
 use log_store::{Completion, Disk, LogId, OpenMode, RecordLog, RecordLogOptions, Ticket};
 use metadata_core::{ClusterImage, CommittedEntry};
 
@@ -143,7 +144,7 @@ impl<D: Disk> MetadataCopy<D> {
 
     /// The next entry that is durable and not handed out yet; its bytes are empty where the quorum wrote it for itself.
     pub(super) fn next_durable(&mut self) -> Option<(MetadataOffset, Bytes)> {
-        let durable_end = self.log.durable_end();
+        let durable_end = mutated(Mutation::Q1, self.log.durable_end(), self.log.end());
         let next = self.unapplied.pop_front_if(|(offset, _)| index(*offset) < durable_end)?;
         self.handed = Some(next.0);
         Some(next)

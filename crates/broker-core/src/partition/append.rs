@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use log_core::batch::{self, ProduceRules, Stamp};
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BatchError, Offset, Timestamp};
 use log_store::{AppendError, Appended, Disk, LeaderBatch};
 use metadata_core::config::TimestampType;
@@ -150,7 +151,9 @@ impl<D: Disk> Partition<D> {
         match &mut self.role {
             // A duplicate waits like a first send (P1); mostly its original is committed already.
             Role::Leader(leader)
-                if incoming.acks == Acks::All && appended.end_offset > leader.served_to() =>
+                if incoming.acks == Acks::All
+                    && appended.end_offset > leader.served_to()
+                    && mutated(Mutation::P6, true, !appended.is_duplicate) =>
             {
                 leader.park_produce(appended.end_offset, incoming.origin, produced);
                 core.metrics.produces_parked += 1;

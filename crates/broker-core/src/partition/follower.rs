@@ -1,10 +1,11 @@
 //! Following: the actions of the follower's machine carried out on the log.
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerEpoch, Session};
-use log_store::{AppendError, CutError, Disk};
+use log_store::{AppendError, CutError, Disk, Fault};
 use metadata_core::Listener;
 use replica_core::{
-    Follower, FollowerAction, FollowerFrame, FollowerStart, LogFacts, PartitionView, Settings,
+    Follower, FollowerAction, FollowerAlarm, FollowerFrame, FollowerStart, LogFacts, PartitionView, Settings,
 };
 
 use super::view::log_facts;
@@ -61,7 +62,7 @@ impl<D: Disk> Partition<D> {
         match action {
             FollowerAction::Close { stream, reason } => {
                 tracing::debug!(partition = ?self.id, %stream, %reason, "closing the stream to the leader");
-                if streams.remove(&stream).is_some() {
+                if mutated(Mutation::T13Push, true, false) && streams.remove(&stream).is_some() {
                     core.actions.push_back(ShardAction::CloseReplica { stream });
                 }
             }
@@ -97,6 +98,9 @@ impl<D: Disk> Partition<D> {
             FollowerAction::Alarm(alarm) => {
                 core.metrics.replication_alarms += 1;
                 tracing::error!(partition = ?self.id, ?alarm, "this replica disagrees with its leader");
+                if let FollowerAlarm::Conflict { cut_to: at, .. } = alarm {
+                    self.found = mutated(Mutation::D4c, self.found, Some(Fault::BadBatch { at }));
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::retention::RetentionPolicy;
 use log_core::segment::RollPolicy;
 use log_core::{Session, TopicPartition};
@@ -50,7 +51,7 @@ impl<D: Disk> Partition<D> {
             let log = PartitionLog::create(&mut core.disk, log_id, &dir, options, core.now)?;
             (log, StartVerdict::Verified)
         };
-        let recovered = log.is_settled() || log.fault().is_some();
+        let recovered = mutated(Mutation::S17, log.is_settled() || log.fault().is_some(), true);
         Ok(Self {
             id,
             topic,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use log_core::mutation::{Mutation, on};
 use log_core::{BrokerEpoch, TopicId, TopicPartition};
 use log_store::{Completion, Disk, DiskError, LogError, LogId, Ticket};
 use metadata_core::{ClusterImage, Topic};
@@ -137,9 +138,18 @@ impl<D: Disk> Shard<D> {
         }
     }
 
+    /// Whether a partition is of a topic that is named like a deleted one.
+    fn has_same_name(&self, id: &TopicPartition, deleted: TopicId) -> bool {
+        let named = self.core.image.deleted_topic(deleted).map(|deleted| deleted.name.as_ref());
+        named.is_some() && self.core.image.topic(id.topic_id).map(|topic| topic.name.as_ref()) == named
+    }
+
     fn remove_topic(&mut self, topic_id: TopicId) -> Result<(), DiskError> {
-        let of_topic = self.partitions.keys().copied().filter(|id| id.topic_id == topic_id);
-        for id in of_topic.collect::<Vec<_>>() {
+        let of_topic = |id: &TopicPartition| id.topic_id == topic_id;
+        let doomed = self.partitions.keys().copied();
+        let doomed =
+            doomed.filter(|id| of_topic(id) || on(Mutation::C13) && self.has_same_name(id, topic_id));
+        for id in doomed.collect::<Vec<_>>() {
             if let Some(partition) = self.forget(id) {
                 partition.remove(&mut self.core, &mut self.streams.by_id)?;
             }

@@ -6,6 +6,7 @@ use crate::batch::BatchHeader;
 use crate::error::SequenceError;
 use crate::ids::{ProducerEpoch, Sequence};
 use crate::limits::PRODUCER_BATCHES_MAX;
+use crate::mutation::{Mutation, mutated};
 use crate::offset::Offset;
 use crate::time::Timestamp;
 
@@ -87,7 +88,7 @@ impl Producer {
             return Ok(Fit::Repeat(repeat));
         }
         let expected = last.map_or(Sequence(0), |last| last.last_sequence().plus(1));
-        let may_skip = forgetful && epoch == current && last.is_none();
+        let may_skip = mutated(Mutation::P7, forgetful, true) && epoch == current && last.is_none();
         if header.base_sequence == expected || may_skip {
             Ok(Fit::Next)
         } else {
@@ -114,7 +115,7 @@ impl Producer {
             self.last_marker = header.last_offset();
             return;
         }
-        if self.batches.len() == PRODUCER_BATCHES_MAX {
+        if self.batches.len() >= mutated(Mutation::P1, PRODUCER_BATCHES_MAX, 1) {
             self.batches.pop_front();
             self.had_more = true;
         }

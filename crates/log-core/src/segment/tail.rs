@@ -18,6 +18,7 @@ use super::scan::is_zero;
 use crate::batch::{CRC_COVERS_FROM, HEADER_BYTES, claimed_bytes, stored_crc};
 use crate::codec::Crc32c;
 use crate::limits::SECTOR_BYTES;
+use crate::mutation::{Mutation, mutated};
 use crate::offset::Offset;
 
 /// What the durable bound says of the log.
@@ -65,7 +66,7 @@ pub enum TailVerdict {
 #[must_use]
 pub fn tail_verdict(tail: &TailFacts, bound: &BoundFacts) -> TailVerdict {
     if tail.offset < bound.durable_end || tail.offset < bound.high_watermark {
-        return TailVerdict::Damage;
+        return mutated(Mutation::S4, TailVerdict::Damage, TailVerdict::TornTail);
     }
     if tail.later_segment_written {
         // Whatever stands at X was not the last write of this log, so it is no torn tail.
@@ -82,7 +83,8 @@ fn is_torn(tail: &TailFacts) -> bool {
     let boundary = tail.zeros_from.max(tail.position + 1).next_multiple_of(SECTOR_BYTES);
     // A header that was cut by the tear itself claims nothing, but no batch is shorter than a header.
     let batch_bytes = tail.claimed_bytes.unwrap_or(HEADER_BYTES) as u64;
-    boundary < tail.position.saturating_add(batch_bytes) && boundary < tail.file_bytes
+    let torn = boundary < tail.position.saturating_add(batch_bytes) && boundary < tail.file_bytes;
+    mutated(Mutation::S19, torn, true)
 }
 
 /// Gathers the facts about everything from a batch that is not accepted to the end of the file, in chunks of any size.

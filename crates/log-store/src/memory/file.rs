@@ -45,13 +45,16 @@ impl FileNode {
         self.cached_len
     }
 
-    /// What a process sees, up to the last byte that was ever written.
-    pub(super) fn cached(&self) -> &[u8] {
+    /// What a process sees, up to the last byte that was ever written and a sector of zeros behind it: what ends there
+    /// may end with zeros that never had to be written.
+    pub(super) fn cached(&mut self) -> &[u8] {
+        pad(&mut self.cached, self.cached_len);
         &self.cached
     }
 
-    /// What is on the platter, up to the last byte that ever came there.
-    pub(super) fn durable(&self) -> &[u8] {
+    /// The same of the platter.
+    pub(super) fn durable(&mut self) -> &[u8] {
+        pad(&mut self.durable, self.durable_len);
         &self.durable
     }
 
@@ -253,6 +256,11 @@ impl FileNode {
             self.dirty.insert(sector, self.writes);
         }
     }
+}
+
+fn pad(bytes: &mut Vec<u8>, len: usize) {
+    let padded = (bytes.len() + 1).next_multiple_of(SECTOR);
+    bytes.resize(padded.min(len).max(bytes.len()), 0);
 }
 
 /// Fills `into` with what stands at `position`, and with zeros behind the last byte.

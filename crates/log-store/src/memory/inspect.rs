@@ -8,13 +8,25 @@ impl MemoryDisk {
     /// The names in a directory that a power cut could not take, in order; none if the directory itself could be taken.
     #[must_use]
     pub fn durable_names(&self, dir: &str) -> Option<Vec<String>> {
-        self.names(dir, Side::Durable)
+        self.names(dir, Side::Durable, |names| names.cloned().collect())
     }
 
     /// The names in a directory as a process sees them, in order; none if there is no such directory.
     #[must_use]
     pub fn cached_names(&self, dir: &str) -> Option<Vec<String>> {
-        self.names(dir, Side::Cached)
+        self.names(dir, Side::Cached, |names| names.cloned().collect())
+    }
+
+    /// The numbers that names in a directory are before a suffix, in order: of those names that a power cut could not take,
+    /// or of those that a process sees.
+    #[must_use]
+    pub fn numbers(&self, dir: &str, suffix: &str, durable: bool) -> Vec<i64> {
+        let side = if durable { Side::Durable } else { Side::Cached };
+        let number = |name: &String| name.strip_suffix(suffix)?.parse().ok();
+        let mut numbers: Vec<i64> =
+            self.names(dir, side, |names| names.filter_map(number).collect()).unwrap_or_default();
+        numbers.sort_unstable();
+        numbers
     }
 
     /// Shows the bytes of a file on the platter; none if the file's name could be taken by a power cut.
@@ -42,9 +54,15 @@ impl MemoryDisk {
         self.medium.borrow_mut().release_nth(nth)
     }
 
-    fn names(&self, dir: &str, side: Side) -> Option<Vec<String>> {
+    fn names<T>(
+        &self,
+        dir: &str,
+        side: Side,
+        look: impl FnOnce(&mut dyn Iterator<Item = &String>) -> T,
+    ) -> Option<T> {
         let medium = &*self.medium.borrow();
         let node: NodeId = if dir.is_empty() { ROOT } else { medium.tree.find_on(dir, side)? };
-        medium.tree.names(node, side)
+        let mut names = medium.tree.names(node, side)?;
+        Some(look(&mut names))
     }
 }

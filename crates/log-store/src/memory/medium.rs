@@ -90,6 +90,9 @@ impl Medium {
     }
 
     pub(super) fn free_bytes(&self) -> u64 {
+        if self.capacity == u64::MAX {
+            return u64::MAX;
+        }
         self.capacity.saturating_sub(self.tree.bytes_used())
     }
 

@@ -137,9 +137,9 @@ impl Tree {
         })
     }
 
-    pub(super) fn names(&self, id: NodeId, side: Side) -> Option<Vec<String>> {
+    pub(super) fn names(&self, id: NodeId, side: Side) -> Option<impl Iterator<Item = &String>> {
         match self.nodes.get(&id)? {
-            Node::Dir(dir) => Some(dir.entries(side).keys().cloned().collect()),
+            Node::Dir(dir) => Some(dir.entries(side).keys()),
             Node::File(_) => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use log_core::batch::{BatchHeader, HEADER_BYTES, HeaderBytes, check_stored, patch};
+use log_core::mutation::{Mutation, mutated, on};
 use log_core::segment::{ActiveSegment, Incoming, SegmentKind};
 use log_core::{LeaderEpoch, Now, Offset, SequenceCheck, SequenceError, Timestamp};
 
@@ -102,7 +103,7 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(match check {
                 SequenceCheck::Append => None,
                 SequenceCheck::Duplicate(mark) => Some(Appended {
-                    base_offset: mark.base_offset(),
+                    base_offset: mutated(Mutation::P2, mark.base_offset(), self.offsets.log_end()),
                     end_offset: mark.last_offset.plus(1),
                     is_duplicate: true,
                     log_append_time: None,
@@ -266,12 +267,14 @@ impl<D: Disk> PartitionLog<D> {
         let Some(active) = self.segments.back_mut() else { return Err(AppendError::Empty) };
         let file = active.file(disk, &self.dir).map_err(AppendError::Disk)?;
         active.dirty = true;
-        let position = active.bytes;
+        let position = if on(Mutation::S8) { disk.file_len(&file).unwrap_or_default() } else { active.bytes };
         disk.write_at(&file, position, &slices).map_err(|error| self.poisoned_by(error))
     }
 
     fn poisoned_by(&mut self, error: DiskError) -> AppendError {
-        self.poison(error);
+        if mutated(Mutation::S8, true, !error.is_full()) {
+            self.poison(error);
+        }
         AppendError::Poisoned(error)
     }
 

@@ -6,6 +6,7 @@
 //! Each slot lies in sectors of its own, so that a torn write of one leaves the other readable.
 
 use log_core::container::Container;
+use log_core::mutation::{Mutation, mutated};
 use log_core::segment::BoundFacts;
 use log_core::{Crc32c, LeaderEpoch, Offset, Timestamp};
 
@@ -83,7 +84,7 @@ impl Bound {
             self.high_watermark.0,
             self.log_start.0,
             self.end.segment.0,
-            self.suspect.map_or(NONE, |offset| offset.0),
+            mutated(Mutation::S20, self.suspect, None).map_or(NONE, |offset| offset.0),
             self.dropping.map_or(NONE, |offset| offset.0),
             self.first_append.0,
         ] {
@@ -148,7 +149,10 @@ pub(super) fn next_slot(slots: [Option<Bound>; 2]) -> usize {
     match slots {
         [None, _] => 0,
         [_, None] => 1,
-        [Some(first), Some(second)] => usize::from(first.sequence > second.sequence),
+        [Some(first), Some(second)] => {
+            let older = first.sequence > second.sequence;
+            usize::from(mutated(Mutation::D3c, older, !older))
+        }
     }
 }
 

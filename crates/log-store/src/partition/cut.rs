@@ -4,6 +4,7 @@
 //! goes to both slots first, so that no start takes the shorter log for damage; then the file is truncated and
 //! synced; only then `CutFinished` lets the log be appended to or spoken of.
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::segment::SegmentKind;
 use log_core::{LogOffsets, Offset};
 
@@ -39,7 +40,10 @@ impl<D: Disk> PartitionLog<D> {
             return Err(conflict);
         }
         match self.cut_memory(disk, point) {
-            Ok(steps) => self.start_job(disk, Job::new(JobEnd::Cut, steps)),
+            Ok(steps) => {
+                let steps = steps.into_iter().skip(mutated(Mutation::S15, 0, 1));
+                self.start_job(disk, Job::new(JobEnd::Cut, steps));
+            }
             Err(error) => {
                 // Cut in memory and not on disk: what would be appended now would stand before the old end's bytes.
                 self.fail(Fault::Unreadable { at: point.offset, error });
@@ -133,7 +137,8 @@ impl<D: Disk> PartitionLog<D> {
         let mut removed = self.snapshots.cut_to(&self.dir, end);
         removed.extend(self.cut_segments(point));
         self.cut_producers(disk, end)?;
-        let bound = self.present_bound();
+        let present = self.present_bound();
+        let bound = mutated(Mutation::D4b, present, Bound { end: point, ..present });
         Ok(vec![Step::Bound(bound), Step::Bound(bound), Step::Remove(removed), Step::Truncate])
     }
 

@@ -1,6 +1,8 @@
 //! A full disk as a state: space is taken only where it leaves the reserve untouched, so that deletes, cuts,
 //! bounds and checkpoints go on and appends are refused before anything is written.
 
+use log_core::mutation::{Mutation, mutated};
+
 use super::PartitionLog;
 use crate::disk::Disk;
 use crate::error::AppendError;
@@ -12,7 +14,7 @@ impl<D: Disk> PartitionLog<D> {
         let segment_bytes = self.options.roll.segment_bytes;
         let Some(active) = self.segments.back_mut() else { return Err(AppendError::Empty) };
         let need = active.bytes + bytes;
-        if need <= active.allocated {
+        if need <= active.allocated || mutated(Mutation::S8, false, true) {
             return Ok(());
         }
         let free = disk.free_bytes().map_err(AppendError::Disk)?;

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use log_core::Offset;
 use log_core::directory::QUARANTINE_DIR;
+use log_core::mutation::{Mutation, mutated};
 use log_core::segment::SegmentFile;
 
 use super::bound::Bound;
@@ -115,7 +116,8 @@ impl<D: Disk> PartitionLog<D> {
             // The checkpoint on disk knows all epochs below a lower bound, and more.
             Step::Bound(bound) => self.write_slot(disk, bound)?,
             Step::PresentBound => {
-                let bound = self.present_bound();
+                let present = self.present_bound();
+                let bound = mutated(Mutation::S3, present, Bound { end: self.end_point(), ..present });
                 self.start_bound(disk, bound)?;
             }
             Step::Quarantine(parts) => self.copy_to_quarantine(disk, &parts)?,
@@ -131,6 +133,7 @@ impl<D: Disk> PartitionLog<D> {
             Step::Truncate => {
                 self.truncate_active(disk)?;
                 self.submit_job_sync(disk, Some(self.capture()));
+                return Ok(mutated(Mutation::T10, true, false));
             }
             Step::SyncDirty => self.submit_job_sync(disk, Some(self.capture())),
             Step::Seal => {
@@ -181,8 +184,9 @@ impl<D: Disk> PartitionLog<D> {
     pub(super) fn truncate_active(&mut self, disk: &mut D) -> Result<(), DiskError> {
         let Some(active) = self.segments.back_mut() else { return Ok(()) };
         let file = active.file(disk, &self.dir)?;
-        disk.truncate(&file, active.bytes)?;
-        active.allocated = active.bytes;
+        let kept = mutated(Mutation::S18, active.bytes, active.allocated);
+        disk.truncate(&file, kept)?;
+        active.allocated = kept;
         active.dirty = true;
         Ok(())
     }

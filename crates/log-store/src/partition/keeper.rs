@@ -8,6 +8,7 @@
 //! The checkpoint is durable before a bound that rests on it: below the bound no batch is read at a start.
 
 use log_core::directory::{BOUND_FILE, LEADER_EPOCH_FILE};
+use log_core::mutation::{Mutation, mutated};
 
 use super::bound::{Bound, SLOT_BYTES, next_slot};
 use super::segment::write_small;
@@ -95,7 +96,8 @@ pub(super) fn read_slots<D: Disk>(
 impl<D: Disk> PartitionLog<D> {
     /// The bound as it is to be written now.
     pub(super) fn present_bound(&self) -> Bound {
-        let high_watermark = self.offsets.high_watermark().min(self.durable.offset);
+        let high_watermark = self.offsets.high_watermark();
+        let high_watermark = mutated(Mutation::D3b, high_watermark.min(self.durable.offset), high_watermark);
         let segment = self.segments.iter().find(|segment| segment.base == self.durable.segment);
         Bound {
             end: self.durable,
@@ -116,7 +118,8 @@ impl<D: Disk> PartitionLog<D> {
             return;
         }
         self.timers.on_bound_started();
-        let bound = self.present_bound();
+        let present = self.present_bound();
+        let bound = mutated(Mutation::S16, present, Bound { end: self.end_point(), ..present });
         if self.keeper.winner().is_some_and(|written| written.says_same(&bound)) {
             return;
         }

@@ -35,6 +35,7 @@ mod walk;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{EpochCache, LeaderEpoch, LogOffsets, Now, Offset, ProducerTable};
 
 use self::bound::EndPoint;
@@ -225,7 +226,10 @@ impl<D: Disk> PartitionLog<D> {
         let Some(purpose) = self.waiting.remove(&completion.ticket.sequence) else { return };
         let result = match purpose {
             Purpose::Read(read) => return self.finish_read(disk, *read, completion.result),
-            Purpose::Sync(capture) => completion.result.and_then(|_| self.on_synced(disk, capture)),
+            Purpose::Sync(capture) => {
+                let result = completion.result.map(|_| ());
+                mutated(Mutation::S1, result, Ok(())).and_then(|()| self.on_synced(disk, capture))
+            }
             Purpose::Keeper => completion.result.and_then(|_| self.on_keeper_synced(disk)),
             Purpose::Job(capture) => completion.result.and_then(|_| self.on_job_synced(disk, capture)),
         };

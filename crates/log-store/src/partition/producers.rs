@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use log_core::batch::BatchHeader;
+use log_core::mutation::{Mutation, mutated};
 use log_core::producer::Cut;
 use log_core::segment::SegmentKind;
 use log_core::{Offset, ProducerTable};
@@ -86,7 +87,7 @@ impl<D: Disk> PartitionLog<D> {
 
     /// P3: producer state is cut with the log.
     pub(super) fn cut_producers(&mut self, disk: &mut D, end: Offset) -> Result<(), DiskError> {
-        match self.producers.cut_to(end) {
+        match self.producers.cut_to(mutated(Mutation::T11, end, Offset(i64::MAX))) {
             Cut::Exact => Ok(()),
             Cut::Rebuild => self.rebuild_producers(disk, end),
         }

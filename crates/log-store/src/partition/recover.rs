@@ -8,6 +8,7 @@
 use log_core::Offset;
 use log_core::batch::BatchHeader;
 use log_core::index::SegmentIndexes;
+use log_core::mutation::{Mutation, mutated};
 use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
 use super::PartitionLog;
@@ -19,6 +20,9 @@ use crate::error::DiskError;
 
 /// Bytes read at once.
 const CHUNK_BYTES: u64 = 1024 * 1024;
+
+/// A call that reads at a position.
+type ReadCall<D> = fn(&mut D, &<D as Disk>::File, u64, &mut [u8]) -> Result<usize, DiskError>;
 
 /// How a file ended for the scanner.
 enum FileEnd {
@@ -54,7 +58,8 @@ impl<F> Window<F> {
         let left = self.len.saturating_sub(position);
         self.bytes.resize(left.min(need.max(CHUNK_BYTES)) as usize, 0);
         self.at = position;
-        let count = disk.read_around_cache(&self.file, position, &mut self.bytes)?;
+        let read = mutated::<ReadCall<D>>(Mutation::S21, D::read_around_cache, D::read_at);
+        let count = read(disk, &self.file, position, &mut self.bytes)?;
         if count < self.bytes.len() {
             self.bytes.truncate(count);
             self.len = self.end();
@@ -97,6 +102,9 @@ impl<D: Disk> PartitionLog<D> {
         };
         let mut scanner = Scanner::new(start, self.options.crc);
         let tail = self.scan(disk, from, &mut scanner)?;
+        if mutated(Mutation::S6, false, true) {
+            self.offsets.raise_durable_end(self.offsets.log_end());
+        }
         recovered.bytes_recovered = self.bytes_above(&end);
         let bound_facts = BoundFacts { durable_end: end.offset, high_watermark: bound.high_watermark };
         let verdict = tail_verdict(&tail, &bound_facts);

@@ -1,5 +1,7 @@
 //! Making appends durable: what a sync will have covered is captured before it is asked for (D1, D2).
 
+use log_core::mutation::{Mutation, mutated};
+
 use super::bound::EndPoint;
 use super::types::LogEvent;
 use super::{PartitionLog, Purpose};
@@ -45,7 +47,7 @@ impl<D: Disk> PartitionLog<D> {
             files.extend(segment.open_file());
         }
         let mut dirs = std::mem::take(&mut self.extra_dirs);
-        if std::mem::take(&mut self.dir_dirty) {
+        if mutated(Mutation::S2, std::mem::take(&mut self.dir_dirty), false) {
             dirs.insert(0, self.dir.clone());
         }
         let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
@@ -68,7 +70,9 @@ impl<D: Disk> PartitionLog<D> {
 
     /// D1: a capture from before a cut raises nothing.
     pub(super) fn raise_durable(&mut self, capture: Capture) {
-        if capture.cut_count != self.cut_count || capture.end.offset < self.durable.offset {
+        if mutated(Mutation::S14, capture.cut_count != self.cut_count, false)
+            || capture.end.offset < self.durable.offset
+        {
             return;
         }
         if capture.end.offset == self.durable.offset {

@@ -134,7 +134,23 @@ impl<D: Disk> RecordLog<D> {
         let missing = |piece: &[u8]| piece.iter().all(|byte| *byte == 0);
         // The rest of the sector in which the record before it ends: lost only if nothing of this record is in it.
         let begins_missing = before.len() >= HEADER_BYTES.min(record.len()) && missing(before);
+        let begins_missing = begins_missing || missing(before) && self.front_is_missing(rest, before.len());
         begins_missing || aligned.chunks(sector).any(missing)
+    }
+
+    /// Whether the sector that holds only the first bytes of a record's header is missing, and the next one is there: with
+    /// the right length and index put back, the header checks. One flipped bit is no missing sector: it takes two.
+    fn front_is_missing(&self, rest: &[u8], front: usize) -> bool {
+        let Some(found) = rest.first_chunk::<HEADER_BYTES>() else { return true };
+        let payload = u32::try_from(rest.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+        (1..=payload).any(|len| {
+            let lost = [len.to_be_bytes().as_slice(), &self.end.to_be_bytes()].concat();
+            let lost = lost.get(..front).unwrap_or(&lost);
+            let bits: u32 = lost.iter().map(|byte| byte.count_ones()).sum();
+            let mut header = *found;
+            header.iter_mut().zip(lost).for_each(|(to, byte)| *to = *byte);
+            bits > 1 && (front > lost.len() || parse_header(&header, self.options.crc).is_some())
+        })
     }
 }
 

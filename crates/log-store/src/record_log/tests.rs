@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::format::HEADER_BYTES;
 use super::*;
 use crate::MemoryDisk;
 
@@ -231,4 +232,22 @@ fn a_damaged_record_below_a_durable_end_that_a_later_one_names_is_never_cut() {
     let file = disk.open("raft/00000000000000000000.records", OpenMode::Write).unwrap();
     disk.write_at(&file, 0, &[&[0; 88]]).unwrap();
     assert!(matches!(open(&mut disk, 0), Err(RecordLogError::Damaged { index: 0, .. })));
+}
+
+#[test]
+fn a_header_of_which_a_power_cut_kept_only_the_second_sector_is_a_torn_end() {
+    let sector = usize::try_from(crate::disk::SECTOR_BYTES).unwrap();
+    for front in 4..HEADER_BYTES {
+        let mut disk = MemoryDisk::new();
+        let options = RecordLogOptions { file_bytes_max: 1 << 20, ..OPTIONS };
+        let (mut log, _) = Log::open(&mut disk, LogId(7), "raft", options, 0).unwrap();
+        settle(&mut log, &mut disk);
+        let first = "a".repeat(sector - front - 2 * HEADER_BYTES - 1);
+        append(&mut log, &mut disk, &["a", &first, &"b".repeat(77)]);
+        let file = disk.open("raft/00000000000000000000.records", OpenMode::Write).unwrap();
+        let at = u64::try_from(sector - front).unwrap();
+        disk.write_at(&file, at, &[&vec![0; front]]).unwrap();
+        let (log, records) = Log::open(&mut disk, LogId(7), "raft", options, 0).unwrap();
+        assert_eq!((records.len(), log.end()), (2, 2), "{front} bytes of the header are lost");
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition};
 
 use super::Step;
@@ -23,7 +24,9 @@ impl ClusterImage {
     ) -> Result<Answer, Refusal> {
         self.check_registration(fields)?;
         let broker = fields.broker;
-        let known = self.broker(broker).is_some_and(|found| found.directory == fields.directory);
+        let known = self
+            .broker(broker)
+            .is_some_and(|found| mutated(Mutation::C16, found.directory == fields.directory, true));
         let broker_epoch = BrokerEpoch(step.offset.0);
         Arc::make_mut(&mut self.brokers).insert(broker, Arc::new(registered(broker_epoch, fields)));
         if self.reserved.contains_key(&broker) {
@@ -39,11 +42,11 @@ impl ClusterImage {
             step,
             |partition| partition.replica(broker).is_some(),
             |seats| {
-                if known {
-                    findings.judge(seats, broker)
-                } else {
-                    begin_anew(seats, broker)
+                if !known {
+                    begin_anew(seats, broker);
                 }
+                // Also of a new directory: an earlier start with it may have gone by without a registration.
+                findings.judge(seats, broker);
                 seats.elect();
             },
         );
@@ -205,7 +208,10 @@ fn begin_anew(seats: &mut Seats<'_>, broker: BrokerId) {
         replica.condition = Condition::Sound;
         replica.reset = None;
     }
-    seats.lose_seat(broker);
+    let last = seats.partition.isr.iter().chain(&seats.partition.elr).all(|member| *member == broker);
+    if mutated(Mutation::C17, true, !last) {
+        seats.lose_seat(broker);
+    }
 }
 
 /// What a start found, by partition.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use log_core::TopicId;
+use log_core::mutation::{Mutation, mutated};
 
 use super::Step;
 use crate::config::{ClusterSettings, ConfigMap, Scope, TopicSettings, edit};
@@ -69,7 +70,9 @@ impl ClusterImage {
         step.changes.push(Change::TopicConfigs(topic_id));
         for partition in 0..count {
             self.edit_partition(step, crate::record::topic_partition(topic_id, partition), |seats| {
-                seats.normalise();
+                if mutated(Mutation::C7, true, false) {
+                    seats.normalise();
+                }
                 seats.elect();
                 seats.touch();
             });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerEpoch, BrokerId};
 
 use super::{Step, check_partition_epoch};
@@ -12,14 +13,17 @@ use crate::record::{ChangeIsr, ReportFaulty, ResetReplica};
 
 impl ClusterImage {
     pub(super) fn change_isr(&mut self, step: &mut Step, fields: &ChangeIsr) -> Result<Answer, Refusal> {
-        self.check_isr(fields)?;
+        self.checked_isr(fields)?;
         let wished: Vec<BrokerId> = fields.isr.iter().map(|(broker, _)| *broker).collect();
         self.edit_partition(step, fields.partition, |seats| {
             let added = wished.iter().copied().filter(|broker| !seats.partition.isr.contains(broker));
             let added: Vec<BrokerId> = added.collect();
             seats.partition.isr.extend(added);
             seats.partition.elr.retain(|broker| !wished.contains(broker));
-            seats.leave(|broker| !wished.contains(&broker), |broker| !fields.behind.contains(&broker));
+            seats.leave(
+                |broker| !wished.contains(&broker),
+                |broker| mutated(Mutation::C20, !fields.behind.contains(&broker), true),
+            );
             for broker in fields.proven.iter().filter(|broker| wished.contains(broker)) {
                 if seats.partition.is_suspect(*broker) {
                     seats.set_condition(*broker, Condition::Sound);
@@ -30,6 +34,12 @@ impl ClusterImage {
         });
         let partition_epoch = self.existing_partition(fields.partition)?.partition_epoch;
         Ok(Answer::IsrChanged { partition_epoch })
+    }
+
+    fn checked_isr(&self, fields: &ChangeIsr) -> Result<(), Refusal> {
+        self.existing_partition(fields.partition)?;
+        let checked = self.check_isr(fields);
+        if mutated(Mutation::C15, true, false) { checked } else { Ok(()) }
     }
 
     /// C2: from the current leader of the current epoch under its current registration, and every member fit.
@@ -45,7 +55,7 @@ impl ClusterImage {
         }
         let current =
             self.replica_epoch(fields.partition, broker).ok_or(Refusal::UnknownBroker { broker })?;
-        if current != fields.leader_broker_epoch {
+        if current != mutated(Mutation::C3, fields.leader_broker_epoch, current) {
             return Err(Refusal::StaleBrokerEpoch { broker, named: fields.leader_broker_epoch, current });
         }
         check_partition_epoch(partition, fields.partition_epoch)?;
@@ -69,20 +79,25 @@ impl ClusterImage {
         if partition.replica(member).is_none() {
             return Err(Ineligible::NoReplica);
         }
-        if self.replica_epoch(fields.partition, member) != Some(named) {
+        if !self.is_known_as(fields, member, named) {
             return Err(Ineligible::StaleEpoch);
         }
         if partition.is_faulty(member) {
             return Err(Ineligible::Faulty);
         }
         let added = !partition.isr.contains(&member);
-        match self.broker(member).map(|found| found.standing) {
+        match self.broker(member).map(|found| mutated(Mutation::C2, found.standing, Standing::Active)) {
             Some(Standing::Active) => Ok(()),
             Some(Standing::Registered) if !added => Ok(()),
             Some(Standing::ShuttingDown) => Err(Ineligible::ShuttingDown),
             Some(Standing::Registered | Standing::Fenced) => Err(Ineligible::Fenced),
             None => Err(Ineligible::StaleEpoch),
         }
+    }
+
+    fn is_known_as(&self, fields: &ChangeIsr, member: BrokerId, named: BrokerEpoch) -> bool {
+        let same = self.replica_epoch(fields.partition, member) == Some(named);
+        mutated(Mutation::C3, same, true)
     }
 
     pub(super) fn report_faulty(

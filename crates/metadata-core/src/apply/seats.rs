@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerId, TopicPartition};
 
 use crate::config::TopicSettings;
@@ -65,7 +66,9 @@ impl<'a> Seats<'a> {
     pub(super) fn leave(&mut self, leaving: impl Fn(BrokerId) -> bool, may_enter: impl Fn(BrokerId) -> bool) {
         let (gone, stay) = self.partition.isr.iter().partition(|broker| leaving(**broker));
         let gone: Vec<BrokerId> = gone;
-        self.partition.isr = stay;
+        let stay: Vec<BrokerId> = stay;
+        let last = gone.first().copied().filter(|_| stay.is_empty());
+        self.partition.isr = stay.into_iter().chain(mutated(Mutation::C4, None, last)).collect();
         if self.partition.sound_isr() < self.min_isr {
             self.enter_elr(gone.into_iter().filter(|broker| may_enter(*broker)));
         }
@@ -75,13 +78,13 @@ impl<'a> Seats<'a> {
     /// A broker loses its seat for good: what it held is gone or damaged (C3).
     pub(super) fn lose_seat(&mut self, broker: BrokerId) {
         self.partition.isr.retain(|member| *member != broker);
-        self.partition.elr.retain(|member| *member != broker);
+        self.partition.elr.retain(|member| mutated(Mutation::C5, *member != broker, true));
         self.normalise();
     }
 
     /// An ISR with min ISR sound members empties the ELR (C4).
     pub(super) fn normalise(&mut self) {
-        if self.partition.sound_isr() >= self.min_isr {
+        if self.partition.sound_isr() >= mutated(Mutation::C6, self.min_isr, usize::MAX) {
             self.partition.elr.clear();
         }
     }
@@ -111,7 +114,7 @@ impl<'a> Seats<'a> {
         }
         self.normalise();
         self.partition.leader = Some(elected);
-        self.partition.leader_epoch.0 += 1;
+        self.partition.leader_epoch.0 += mutated(Mutation::C8, 1, 0);
     }
 
     pub(super) fn is_active(&self, broker: BrokerId) -> bool {
@@ -134,7 +137,7 @@ impl<'a> Seats<'a> {
             let electable = |broker: &BrokerId| {
                 seats.contains(broker)
                     && self.is_active(*broker)
-                    && self.condition(*broker) == Some(Condition::Sound)
+                    && mutated(Mutation::C18, self.condition(*broker) == Some(Condition::Sound), true)
             };
             self.partition.replica_brokers().find(electable)
         };

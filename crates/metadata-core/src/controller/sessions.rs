@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerEpoch, BrokerId, DirectoryId, MetadataOffset, MonoTime};
 
 use super::{CAUGHT_UP_ENTRIES, DEPOSED_GRACE, Heartbeat, PROPOSAL_RETRY, SESSION_TIMEOUT};
@@ -134,5 +135,6 @@ fn may_come_back(broker: &Broker, beat: &Heartbeat, applied: Option<MetadataOffs
     let here = applied.map_or(0, |offset| offset.0);
     let there = beat.applied.map_or(-1, |offset| offset.0);
     let caught_up = there >= broker.epoch.0 && there.saturating_add(CAUGHT_UP_ENTRIES) >= here;
-    waits && beat.broker_epoch == Some(broker.epoch) && caught_up
+    let registered = beat.broker_epoch == Some(broker.epoch) && caught_up;
+    waits && mutated(Mutation::B2, registered, true)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use log_core::mutation::{Mutation, mutated};
 use log_core::{
     BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionEpoch, PartitionIndex, Timestamp, TopicId,
     TopicPartition,
@@ -165,7 +166,7 @@ impl Partition {
     /// How many ISR members count towards min ISR: suspect ones do not.
     #[must_use]
     pub fn sound_isr(&self) -> usize {
-        self.isr.iter().filter(|broker| !self.is_suspect(**broker)).count()
+        self.isr.iter().filter(|broker| mutated(Mutation::C19, !self.is_suspect(**broker), true)).count()
     }
 
     /// Whether a broker's replica is suspect.

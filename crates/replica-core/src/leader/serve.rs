@@ -91,7 +91,8 @@ impl Leader {
         if offset < self.log.log_start || offset > self.log.appended_end {
             ReadBound::OutOfRange
         } else if offset < self.log.high_watermark {
-            ReadBound::Upto(self.log.high_watermark)
+            let beyond = if on(Mutation::R1) { self.log.appended_end } else { self.log.high_watermark };
+            ReadBound::Upto(beyond)
         } else {
             ReadBound::Wait
         }

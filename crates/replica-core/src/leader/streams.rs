@@ -185,11 +185,12 @@ impl Leader {
     /// The newest session replaces the one before. Its ends are unknown until it acknowledges them.
     fn begin_session(&mut self, stream: StreamId, open: &Open) {
         let replaced = self.followers.get(&open.follower).and_then(|progress| progress.stream);
-        if let Some(replaced) = replaced {
+        if let Some(replaced) = replaced.filter(|_| !on(Mutation::T13Ack)) {
             self.close(replaced.id, CloseReason::Replaced);
         }
         let progress =
             self.followers.get_mut(&open.follower).expect("a stream is admitted for a known follower only");
+        progress.broker_epoch = if on(Mutation::H10) { open.broker_epoch } else { progress.broker_epoch };
         progress.session = Some(open.session);
         progress.stream = Some(FollowerStream { id: stream, cursor: None });
         if !on(Mutation::H8) && !on(Mutation::L7) {
@@ -275,9 +276,6 @@ impl Leader {
     }
 
     fn forget_stream(&mut self, stream: StreamId) {
-        if on(Mutation::T13Ack) {
-            return;
-        }
         let follower = self.streams.remove(&stream);
         if let Some(progress) = follower.and_then(|follower| self.followers.get_mut(&follower)) {
             progress.stream.take_if(|running| running.id == stream);

@@ -24,13 +24,7 @@ pub(super) fn visit(
     mut visit: impl FnMut(&BatchHeader, &[u8]) -> bool,
 ) -> i64 {
     let dir = partition_dir(&key);
-    let names = match side {
-        Side::Durable => disk.durable_names(&dir),
-        Side::Cached => disk.cached_names(&dir),
-    };
-    let base = |name: &String| name.strip_suffix(".log").and_then(|base| base.parse::<i64>().ok());
-    let mut bases: Vec<i64> = names.iter().flatten().filter_map(base).collect();
-    bases.sort_unstable();
+    let bases = disk.numbers(&dir, ".log", side == Side::Durable);
     let first = bases.iter().rposition(|base| *base <= from).unwrap_or(0);
     let mut reach = Reach { next: None, from, wants_more: true };
     for base in bases.into_iter().skip(first) {

@@ -23,6 +23,12 @@ pub(super) struct Watch {
     cut: bool,
 }
 
+impl Watch {
+    pub(super) const fn log_end(&self) -> i64 {
+        self.standing.offsets.log_end().0
+    }
+}
+
 impl World {
     /// A broker has done something.
     pub(crate) fn oracle_step(&mut self, broker: usize) {
@@ -127,10 +133,33 @@ impl World {
         if present {
             self.check_superset(broker, key, leader);
         }
+        if let Some(before) = before.filter(|_| led) {
+            self.check_refusal(broker, standing, leader, before);
+        }
         self.check_log_start(broker, standing);
         let committed = self.oracle.committed_end(key);
         if standing.offsets.high_watermark().0 > committed {
             self.oracle_commit(broker, standing, leader);
+        }
+    }
+
+    /// All clients want every batch committed: a leader that knows too few members takes none.
+    fn check_refusal(
+        &mut self,
+        broker: usize,
+        standing: &ReplicaStanding,
+        leader: &LeaderStanding,
+        before: &Watch,
+    ) {
+        let below = |leader: &LeaderStanding| leader.sound_isr < leader.min_isr;
+        let was_below = matches!(&before.standing.role, ReplicaRole::Leader(leader) if below(leader));
+        let (from, to) = (before.standing.offsets.log_end(), standing.offsets.log_end());
+        if was_below && below(leader) && to > from {
+            let text = format!(
+                "leader {broker} appends {from} to {to} below min ISR to {}",
+                words(standing.partition)
+            );
+            self.oracle.violate("min isr", text);
         }
     }
 
@@ -185,7 +214,7 @@ impl World {
         let from = self.oracle.committed_end(key);
         let any_first = self.head.topic(key.topic_id).is_none_or(|topic| topic.name_used_before)
             || self.oracle.log_start(key) > 0;
-        let disk = &self.machine(broker).disk.another_handle();
+        let disk = &self.machine(self.sound_holder(broker, key, leader)).disk.another_handle();
         let history = &self.oracle.history;
         let committed = self.oracle.committed.entry(key).or_default();
         let mut wrong = None;
@@ -208,6 +237,13 @@ impl World {
         }
         self.coverage.count("commits");
         self.check_seats_from(key, from);
+    }
+
+    /// Whose log shows what a leader commits: its own, or where that is rotten, which it need not know, a member's.
+    fn sound_holder(&self, leads: usize, key: TopicPartition, leader: &LeaderStanding) -> usize {
+        let members = leader.maximal_isr.iter().map(|member| index_of(*member));
+        let mut holders = std::iter::once(leads).chain(members);
+        holders.find(|holder| !self.machine(*holder).rotten.contains(&key)).unwrap_or(leads)
     }
 
     /// Everything below a high watermark is what was committed there.

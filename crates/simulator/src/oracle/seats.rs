@@ -174,7 +174,10 @@ impl World {
         }
         let sound = found.replica(machine.id).is_some_and(|replica| replica.condition == Condition::Sound);
         let (from, to) = (self.oracle.log_start(key), self.oracle.committed_end(key));
-        sound && self.first_difference(broker, key, Side::Durable, from, to).is_none()
+        // What it holds beyond cannot be held against anything yet, and what is rotten there may still be committed.
+        let watch = self.oracle.watches.get(&(broker, key));
+        let nothing_beyond = watch.is_some_and(|watch| watch.log_end() <= to);
+        sound && nothing_beyond && self.first_difference(broker, key, Side::Durable, from, to).is_none()
     }
 
     /// Everything is well: all replicas are the same, and clients have read all that was acknowledged.

@@ -15,6 +15,9 @@ use crate::plan::{MS, US};
 /// How soon after work a process uses an idle moment.
 const QUIET: (u64, u64) = (80 * MS, 400 * MS);
 
+/// More idle steps in a row than any log here needs.
+const IDLE_STEPS_MAX: u32 = 1_000;
+
 impl World {
     /// Hands something to a process, if it runs.
     pub(super) fn with(&mut self, process: ProcessId, happened: impl FnOnce(&mut Process, Now)) {
@@ -74,12 +77,19 @@ impl World {
     }
 
     pub(super) fn idle(&mut self, process: ProcessId) {
-        self.with(process, |running, now| {
-            running.idle_planned = false;
-            for shard in &mut running.shards {
-                while shard.handle_idle(now) {}
+        // Step by step, as the process does: what a step found is worked on before the next.
+        for _ in 0..IDLE_STEPS_MAX {
+            let mut worked = false;
+            self.with(process, |running, now| {
+                running.idle_planned = false;
+                running.shards.iter_mut().for_each(|shard| worked |= shard.handle_idle(now));
+            });
+            if !worked {
+                return;
             }
-        });
+        }
+        self.oracle
+            .violate("rest", format!("broker {} always has something left to do when idle", process.broker));
     }
 
     /// One operation of the disk ends, mostly the oldest.

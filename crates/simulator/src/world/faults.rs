@@ -188,6 +188,15 @@ impl World {
             && !self.machine(broker).joining
     }
 
+    /// Whether more than half of the quorum's voters still have their directories without this broker's: it may not lose
+    /// a second one before the place of the first is taken.
+    fn quorum_outlives(&self, broker: usize) -> bool {
+        let voters = self.agreement.members().voters;
+        let left =
+            voters.iter().filter(|voter| self.broker_of(**voter).is_some_and(|of| of != broker)).count();
+        left * 2 > voters.len()
+    }
+
     /// A broker is down, and a byte of a replica of it rots meanwhile.
     fn rot(&mut self, broker: usize, down: u64, seed: u64) {
         if !self.may_damage(broker) {
@@ -228,10 +237,7 @@ impl World {
 
     /// A disk is lost.
     fn wipe(&mut self, broker: usize, down: u64) {
-        // Nor may the quorum lose a second voter before the first one's place is taken.
-        let voters = self.agreement.members().voters;
-        let replaced = voters.iter().all(|voter| self.broker_of(*voter).is_some());
-        if !self.may_damage(broker) || !replaced {
+        if !self.may_damage(broker) || !self.quorum_outlives(broker) {
             return;
         }
         if self.machine(broker).process.is_some() {

@@ -142,3 +142,14 @@ fn the_lowest_cores_do_without_the_standard_library() {
     );
     assert_eq!(check("crates/replica-core/src/lib.rs", "//! Head.\n").len(), 1);
 }
+
+#[test]
+fn only_the_simulator_knows_of_breaches_as_such() {
+    let asked = "#[cfg(highwater_mutations)]";
+    assert_eq!(check_line(CORE, asked).len(), 1);
+    assert_eq!(check_line("crates/broker/tests/a.rs", "switch_on(&[Mutation::H1]);").len(), 1);
+    assert!(check_line("crates/simulator/src/a.rs", asked).is_empty());
+    assert!(check_line(CORE, "let end = mutated(Mutation::H6, durable, appended);").is_empty());
+    assert_eq!(of_settings("rustflags = [\"--cfg\", \"highwater_mutations\"]\n").len(), 1);
+    assert!(of_settings("check-cfg = [\"cfg(highwater_mutations)\"]\n").is_empty());
+}

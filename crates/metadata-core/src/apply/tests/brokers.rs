@@ -108,6 +108,19 @@ fn c3_a_faulty_partition_loses_seat_and_leadership_at_registration() {
     assert!(world.state().is_faulty(b(1)));
 }
 
+/// A new directory joins and is copied to; its broker dies before it registers, and a replica rots. The first registration
+/// of the directory tells of it: forgotten, the replica would never be emptied and never follow.
+#[test]
+fn c3_the_first_registration_of_a_new_directory_may_tell_of_a_faulty_partition() {
+    let mut world = World::partition(&[1, 2, 3], 2);
+    world.fence(&[1]);
+    let mut fields = registration(1, 11, world.next_incarnation());
+    fields.report.faulty = vec![p0()];
+    world.register_as(fields);
+    assert_eq!(world.seats(), "leader 2@1 isr [2 3] elr []");
+    assert!(world.state().is_faulty(b(1)));
+}
+
 #[test]
 fn c3_a_running_broker_reports_a_faulty_replica_under_current_epochs() {
     let mut world = World::partition(&[1, 2, 3], 2);

@@ -1,0 +1,205 @@
+//! Breaking each rule in turn, to see which oracle notices, and after how many seeds. A breach that a neighbouring
+//! defence hides runs with that defence off; one that all faults at once reach too rarely gets a mix of its own.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use log_core::mutation::{Mutation, switch_on};
+
+use crate::plan::Mix;
+use crate::run::{Options, run_many};
+
+/// A breach, what else is off meanwhile, and the faults that reach it.
+struct Breach {
+    name: &'static str,
+    on: &'static [Mutation],
+    mix: Mix,
+    /// The only oracle that counts, where what is off besides would be noticed first.
+    by: Option<&'static str>,
+}
+
+const fn of(name: &'static str, on: &'static [Mutation], mix: Mix) -> Breach {
+    Breach { name, on, mix, by: None }
+}
+
+const fn by(oracle: &'static str, breach: Breach) -> Breach {
+    Breach { by: Some(oracle), ..breach }
+}
+
+/// How many seeds a breach gets.
+const SEEDS_MAX: u64 = 50_000;
+
+/// Seeds that run between two looks at the clock.
+const ROUND: u64 = 40;
+
+const BREACHES: &[Breach] = &[
+    of("T1", &[Mutation::T1], Mix::Any),
+    of("T2", &[Mutation::T2], Mix::Any),
+    of("T3", &[Mutation::T3], Mix::Any),
+    of("T6', with L10' off", &[Mutation::T6, Mutation::L10], Mix::Metadata),
+    of("T10", &[Mutation::T10], Mix::Restarts),
+    of("T11", &[Mutation::T11], Mix::Any),
+    of("T13'", &[Mutation::T13Ack, Mutation::T13Push], Mix::Network),
+    of("H1", &[Mutation::H1], Mix::Metadata),
+    of("H2", &[Mutation::H2], Mix::Any),
+    of("H3", &[Mutation::H3], Mix::Any),
+    of("H4", &[Mutation::H4], Mix::Any),
+    of("H5", &[Mutation::H5], Mix::Any),
+    of("H6", &[Mutation::H6], Mix::Any),
+    of("H7", &[Mutation::H7], Mix::Any),
+    of("H8", &[Mutation::H8], Mix::Metadata),
+    of("H10, with C3 off", &[Mutation::H10, Mutation::C3], Mix::Damage),
+    of("H12", &[Mutation::H12], Mix::Metadata),
+    of("H15", &[Mutation::H15], Mix::Any),
+    of("H16", &[Mutation::H16], Mix::Metadata),
+    of("C1", &[Mutation::C1], Mix::Metadata),
+    of("C2", &[Mutation::C2], Mix::Metadata),
+    of("C3, with H10 off", &[Mutation::C3, Mutation::H10], Mix::Damage),
+    of("C4", &[Mutation::C4], Mix::Any),
+    of("C5", &[Mutation::C5], Mix::Damage),
+    of("C6", &[Mutation::C6], Mix::Any),
+    of("C7", &[Mutation::C7], Mix::Damage),
+    of("C8", &[Mutation::C8], Mix::Any),
+    of("C13", &[Mutation::C13], Mix::Topics),
+    of("C15", &[Mutation::C15], Mix::Metadata),
+    of("C16", &[Mutation::C16], Mix::Damage),
+    of("C17", &[Mutation::C17], Mix::Damage),
+    of("C18", &[Mutation::C18], Mix::Damage),
+    of("C19", &[Mutation::C19], Mix::Damage),
+    of("C20", &[Mutation::C20], Mix::Damage),
+    of("B1", &[Mutation::B1], Mix::Restarts),
+    of("B2", &[Mutation::B2], Mix::Restarts),
+    of("B3", &[Mutation::B3], Mix::Restarts),
+    of("L1b", &[Mutation::L1b], Mix::Restarts),
+    of("L9'", &[Mutation::L9], Mix::Any),
+    of("L10'", &[Mutation::L10], Mix::Any),
+    of("D3b", &[Mutation::D3b], Mix::Restarts),
+    of("D3c", &[Mutation::D3c], Mix::Restarts),
+    of("D4b", &[Mutation::D4b], Mix::Restarts),
+    by("false damage", of("D4c, with S4 off", &[Mutation::D4c, Mutation::S4], Mix::Damage)),
+    of("S1", &[Mutation::S1], Mix::Disks),
+    of("S2", &[Mutation::S2], Mix::Any),
+    of("S3", &[Mutation::S3], Mix::Restarts),
+    of("S4", &[Mutation::S4], Mix::Damage),
+    of("S6", &[Mutation::S6], Mix::Restarts),
+    of("S8", &[Mutation::S8], Mix::Disks),
+    of("S14", &[Mutation::S14], Mix::Restarts),
+    of("S15", &[Mutation::S15], Mix::Restarts),
+    of("S16", &[Mutation::S16], Mix::Restarts),
+    of("S17", &[Mutation::S17], Mix::Restarts),
+    of("S18", &[Mutation::S18], Mix::Restarts),
+    of("S19", &[Mutation::S19], Mix::Damage),
+    of("S20", &[Mutation::S20], Mix::Damage),
+    of("S21", &[Mutation::S21], Mix::Disks),
+    of("Q1'", &[Mutation::Q1], Mix::Restarts),
+    of("P1", &[Mutation::P1], Mix::Any),
+    of("P2", &[Mutation::P2], Mix::Any),
+    of("P3", &[Mutation::P3], Mix::Any),
+    of("P6", &[Mutation::P6], Mix::Any),
+    of("P7", &[Mutation::P7], Mix::Any),
+    of("R1", &[Mutation::R1], Mix::Any),
+];
+
+/// Breaks each rule whose row's name begins with one of `names`, or all, at most so long each, and writes the table.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn write_table(
+    to: &Path,
+    names: &[String],
+    threads: usize,
+    patience: Duration,
+) -> std::io::Result<()> {
+    let mut table = String::from(HEAD);
+    for breach in BREACHES.iter().filter(|breach| names.is_empty() || breach.is_one_of(names)) {
+        *ONLY.lock().unwrap_or_else(PoisonError::into_inner) = breach.by;
+        let row = row_of(breach, threads, patience);
+        print!("{row}");
+        std::io::stdout().flush()?;
+        table.push_str(&row);
+        std::fs::write(to, &table)?;
+    }
+    Ok(())
+}
+
+/// Breaks some rules from now on.
+pub(crate) fn break_rules(names: &[String]) {
+    let named = BREACHES.iter().filter(|breach| breach.is_one_of(names));
+    switch_on(&named.flat_map(|breach| breach.on.iter().copied()).collect::<Vec<_>>());
+}
+
+impl Breach {
+    fn is_one_of(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.name == name || self.name.starts_with(&format!("{name},")))
+    }
+}
+
+/// The only oracle that counts now, if not all.
+static ONLY: Mutex<Option<&'static str>> = Mutex::new(None);
+
+/// Whether a run goes on although an oracle noticed something: it does not count now, and the run can go on.
+pub(crate) fn is_passed_over(oracle: &str) -> bool {
+    let ends = matches!(oracle, "healing" | "rest" | "start" | "exit" | "forming");
+    let only = *ONLY.lock().unwrap_or_else(PoisonError::into_inner);
+    !ends && only.is_some_and(|only| only != oracle)
+}
+
+const HEAD: &str = "# Broken rules and who notices
+
+Written by `cargo xtask sim --mutations`: each rule of replication is broken in turn by one wrong expression, and seeds run
+until one goes wrong that goes well with the rule kept. What each name means stands in `crates/log-core/src/mutation.rs`;
+faults and oracles are told in [simulator.md](simulator.md). Where assertions of the code itself notice first, the last two
+columns tell who notices without them.
+
+| broken rule | faults | seeds | oracle | seeds without assertions | oracle |
+|---|---|---|---|---|---|
+";
+
+fn row_of(breach: &Breach, threads: usize, patience: Duration) -> String {
+    let mix = format!("{:?}", breach.mix).to_lowercase();
+    let found = first_kill(breach, breach.on, threads, patience);
+    // What only the machines' own assertions notice is looked for again without them.
+    let asserted = found.as_ref().is_ok_and(|kill| kill.oracle == "panic");
+    let silent: Vec<Mutation> = breach.on.iter().copied().chain([Mutation::Unasserted]).collect();
+    let again = asserted.then(|| first_kill(breach, &silent, threads, patience));
+    let told = |found: Result<Kill, u64>| match found {
+        Ok(Kill { seed, oracle: "panic" }) => format!("{seed} | assertion"),
+        Ok(Kill { seed, oracle }) => format!("{seed} | {oracle}"),
+        Err(seeds) => format!("none in {seeds} |"),
+    };
+    let again = again.map_or_else(|| "|".to_owned(), told);
+    format!("| {} | {mix} | {} | {again} |\n", breach.name, told(found))
+}
+
+/// The first seed that goes wrong, and who noticed.
+struct Kill {
+    seed: u64,
+    oracle: &'static str,
+}
+
+/// Errors: how many seeds went well.
+fn first_kill(breach: &Breach, on: &[Mutation], threads: usize, patience: Duration) -> Result<Kill, u64> {
+    let started = Instant::now();
+    let mut first = 1;
+    while first <= SEEDS_MAX && started.elapsed() < patience {
+        switch_on(on);
+        let (seeds, repeat_every, stop_after) = (ROUND, 0, usize::MAX);
+        let options = Options { first, seeds, repeat_every, mix: breach.mix, threads, stop_after };
+        let summary = run_many(&options);
+        switch_on(&[]);
+        let violations = summary.violations.iter().filter_map(|o| Some((o.seed, o.violation.as_ref()?)));
+        let violations = violations.filter(|(_, found)| breach.by.is_none_or(|only| only == found.oracle));
+        for (seed, found) in violations {
+            // What goes wrong without the breach as well is not its doing.
+            if run_many(&Options { first: seed, seeds: 1, ..options }).violations.is_empty() {
+                println!("{}: {}: {}", breach.name, found.oracle, found.text.replace('\n', " "));
+                return Ok(Kill { seed, oracle: found.oracle });
+            }
+            println!("seed {seed} ({:?}) goes wrong without a breach", breach.mix);
+        }
+        first += ROUND;
+    }
+    Err(first - 1)
+}
