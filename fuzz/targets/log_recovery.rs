@@ -1,6 +1,7 @@
 //! A partition's log on a simulated disk: walks with crashes against a model, and files cut or changed behind its back.
 //!
-//! Whatever was done to the files, a start ends in a verdict, and what is served was appended.
+//! Whatever was done to the files, a start ends in a verdict, and what is served was appended: all of it but the leader's epoch, which
+//! no checksum of a batch covers (Kafka's format) and which the hash chain alone tells from another.
 
 #![no_main]
 
@@ -81,12 +82,27 @@ fn start(disk: MemoryDisk, options: LogOptions, clean: bool, appended: &[u8]) {
     }
     let begin = bench.log.offsets().log_start();
     match bench.read_all(begin) {
-        Ok(served) => assert!(is_within(&served, appended), "bytes are served that were not appended"),
+        Ok(served) => {
+            let (served, appended) = (without_epochs(&served), without_epochs(appended));
+            assert!(is_within(&served, &appended), "bytes are served that were not appended");
+        }
         Err(ReadError::Faulty) => {}
         Err(error) => panic!("{error}"),
     }
     let (now, end) = (Timestamp(bench.now.wall.0), bench.log.offsets().log_end());
     let _ = bench.log.offset_for_timestamp(&mut bench.disk, now, end, compression::CODECS);
+}
+
+/// Whole batches with zeros where each has its leader's epoch.
+fn without_epochs(batches: &[u8]) -> Vec<u8> {
+    let mut batches = batches.to_vec();
+    let mut at = 0;
+    while let Some(batch) = batches.get_mut(at..).filter(|batch| batch.len() >= 16) {
+        let length = u32::from_be_bytes([batch[8], batch[9], batch[10], batch[11]]);
+        batch[12..16].fill(0);
+        at += 12 + length as usize;
+    }
+    batches
 }
 
 fn is_within(part: &[u8], whole: &[u8]) -> bool {

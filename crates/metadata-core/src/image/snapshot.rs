@@ -106,6 +106,10 @@ impl ClusterImage {
             FORMAT_WITH_DOORS => postcard::take_from_bytes(rest).map_err(|_| DecodeError::Image)?,
             _ => (Vec::new(), rest),
         };
+        let with_doors = stored.feature_level >= BROWSER_DOOR_LEVEL;
+        if with_doors != (format == FORMAT_WITH_DOORS) {
+            return Err(DecodeError::Image);
+        }
         if !rest.is_empty() || stored.feature_level > FEATURE_LEVEL_MAX {
             return Err(DecodeError::Image);
         }

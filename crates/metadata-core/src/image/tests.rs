@@ -65,6 +65,20 @@ fn damage_and_other_formats_are_refused() {
 }
 
 #[test]
+fn an_image_in_a_format_that_its_feature_level_does_not_have_is_refused() {
+    let mut world = World::formed_at(1);
+    world.register(1);
+    let mut bytes = world.image.encode();
+    bytes[8] = 2;
+    // No doors: without the check it would be read, and written again in the other format.
+    bytes.push(0);
+    let (sum, len) = (crc32c::crc32c(&bytes[24..]), (bytes.len() - 24) as u64);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    bytes[16..24].copy_from_slice(&len.to_le_bytes());
+    assert_eq!(ClusterImage::decode(&bytes), Err(DecodeError::Image));
+}
+
+#[test]
 fn bytes_that_break_a_law_are_refused() {
     let mut world = World::partition(&[1, 2, 3], 2);
     let topic = Arc::make_mut(Arc::make_mut(&mut world.image.topics).get_mut(&TOPIC).unwrap());
