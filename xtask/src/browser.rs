@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CARRIER")]
     carrier: Option<String>,
 
-    /// Tell stories of minutes in their whole length
+    /// Tell stories of minutes in their whole length, and judge times as on a machine that does nothing else
     #[arg(long)]
     long: bool,
 

@@ -1,5 +1,8 @@
 //! A connection to one peer, and its streams of frames.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use bytes::{Bytes, BytesMut};
 use log_core::{BrokerId, Frame, FrameLimits, FrameSizes};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
@@ -9,6 +12,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::error::{CertificateError, StreamError};
 use crate::tls::broker_of;
+use crate::transport::{STREAMS_FIRST, STREAMS_MAX};
 
 /// Room for one read of a stream that carries little: acknowledgements, heartbeats.
 const READ_BYTES_MIN: usize = 2 << 10;
@@ -21,6 +25,7 @@ const READ_BYTES_MAX: usize = 256 << 10;
 pub struct PeerConnection {
     connection: Connection,
     broker: Option<BrokerId>,
+    incoming: Arc<Incoming>,
 }
 
 impl PeerConnection {
@@ -35,7 +40,7 @@ impl PeerConnection {
                 Err(CertificateError::OtherBroker { wanted, found })
             }
             (Some(_), None) => Err(CertificateError::Missing),
-            _ => Ok(Self { connection, broker: found }),
+            _ => Ok(Self { connection, broker: found, incoming: Arc::default() }),
         }
     }
 
@@ -63,7 +68,7 @@ impl PeerConnection {
         let (send, recv) = self.connection.open_bi().await?;
         let mut sender = FrameSender { send };
         sender.send(&mut [Bytes::from(kind.hello(version))]).await?;
-        Ok((sender, FrameReceiver::new(recv, true)))
+        Ok((sender, FrameReceiver::new(recv, true, None)))
     }
 
     /// The next stream that the peer opens; what it carries is read off it by [`FrameReceiver::hello`], which lets a
@@ -73,7 +78,13 @@ impl PeerConnection {
     /// A connection that ended.
     pub async fn accept(&self) -> Result<(FrameSender, FrameReceiver), StreamError> {
         let (send, recv) = self.connection.accept_bi().await?;
-        Ok((FrameSender { send }, FrameReceiver::new(recv, self.broker.is_some())))
+        let seat = Seat::taken(&self.incoming);
+        if self.broker.is_some()
+            && let Some(more) = self.incoming.more()
+        {
+            self.connection.set_max_concurrent_bi_streams(VarInt::from_u32(more));
+        }
+        Ok((FrameSender { send }, FrameReceiver::new(recv, self.broker.is_some(), Some(seat))))
     }
 
     /// Waits until the connection ends.
@@ -84,6 +95,46 @@ impl PeerConnection {
     /// Ends the connection with all its streams.
     pub fn close(&self, reason: &str) {
         self.connection.close(VarInt::from_u32(0), reason.as_bytes());
+    }
+}
+
+/// The streams that the peer has open, and may. QUIC keeps 55 bytes for each that it may have, so that is raised as they become more.
+#[derive(Debug)]
+struct Incoming {
+    open: AtomicU32,
+    granted: AtomicU32,
+}
+
+impl Default for Incoming {
+    fn default() -> Self {
+        Self { open: AtomicU32::new(0), granted: AtomicU32::new(STREAMS_FIRST) }
+    }
+}
+
+impl Incoming {
+    /// How many the peer may have from now on, if that are more than until now: twice as many once half of them are open.
+    fn more(&self) -> Option<u32> {
+        let (open, granted) = (self.open.load(Ordering::Relaxed), self.granted.load(Ordering::Relaxed));
+        let more = (open > granted / 2 && granted < STREAMS_MAX).then(|| (granted * 2).min(STREAMS_MAX))?;
+        self.granted.store(more, Ordering::Relaxed);
+        Some(more)
+    }
+}
+
+/// Counts a stream as open.
+#[derive(Debug)]
+struct Seat(Arc<Incoming>);
+
+impl Seat {
+    fn taken(incoming: &Arc<Incoming>) -> Self {
+        incoming.open.fetch_add(1, Ordering::Relaxed);
+        Self(incoming.clone())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -133,11 +184,13 @@ pub struct FrameReceiver {
     /// Room for the next read; follows what the stream carries, since a buffer of an idle stream is held for long.
     read_bytes: usize,
     proven: bool,
+    /// If the peer opened it.
+    _seat: Option<Seat>,
 }
 
 impl FrameReceiver {
-    fn new(recv: RecvStream, proven: bool) -> Self {
-        Self { recv, received: BytesMut::new(), read_bytes: READ_BYTES_MIN, proven }
+    fn new(recv: RecvStream, proven: bool, seat: Option<Seat>) -> Self {
+        Self { recv, received: BytesMut::new(), read_bytes: READ_BYTES_MIN, proven, _seat: seat }
     }
 
     /// The first frame of a stream that the peer opened.

@@ -12,7 +12,7 @@ use crate::ca::{Identity, broker_name};
 use crate::connection::PeerConnection;
 use crate::error::{ConnectError, IdentityError};
 use crate::ids::{ResetKey, random};
-use crate::timers::Timers;
+use crate::runtime::QuicRuntime;
 use crate::{tls, transport};
 
 /// Whom at a broker a connection is for. It stands in the connection's first id, so that the right thread accepts it.
@@ -90,7 +90,7 @@ impl PeerEndpoint {
         control.transport_config(transport::called(Target::Control));
         server.transport_config(transport::called(Target::Shard(0)));
         let config = transport::endpoint(ResetKey::of(identity));
-        let runtime = Arc::new(Timers::of_this_thread());
+        let runtime = Arc::new(QuicRuntime::of_this_thread());
         let endpoint = Endpoint::new(config, Some(server), socket, runtime).map_err(BindError::Socket)?;
         let (crypto, control) = (Arc::new(tls::client(identity)?), Arc::new(control));
         Ok(Self { endpoint, crypto, transport: transport::calling(), control })

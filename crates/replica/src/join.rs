@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use log_core::{BrokerId, ClusterId, DirectoryId, Frame, FrameLimits, frame_head};
-use quinn::{ClientConfig, Endpoint, TokioRuntime};
+use quinn::{ClientConfig, Endpoint};
 use rcgen::{CertificateParams, KeyPair};
 use replica_core::StreamKind;
 use rkyv::rancor::Error as ArchiveError;
@@ -18,6 +18,7 @@ use crate::connection::{FrameReceiver, FrameSender, PeerConnection};
 use crate::endpoint::{Target, dial};
 use crate::error::{ConnectError, IdentityError, JoinError, StreamError};
 use crate::ids::ResetKey;
+use crate::runtime::QuicRuntime;
 use crate::token::JoinToken;
 use crate::{tls, transport};
 
@@ -205,8 +206,12 @@ async fn client_endpoint(host: &str, port: u16) -> Result<Endpoint, JoinError> {
     let to = found.ok_or_else(|| resolve(std::io::ErrorKind::AddrNotAvailable.into()))?;
     let any = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
     let socket = transport::bind_socket(any.parse().expect("a literal address parses")).map_err(resolve)?;
-    let endpoint =
-        Endpoint::new(transport::endpoint(ResetKey::random()), None, socket, Arc::new(TokioRuntime))
-            .map_err(resolve)?;
+    let endpoint = Endpoint::new(
+        transport::endpoint(ResetKey::random()),
+        None,
+        socket,
+        Arc::new(QuicRuntime::of_this_thread()),
+    )
+    .map_err(resolve)?;
     Ok(endpoint)
 }

@@ -7,57 +7,24 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
+use quinn::AsyncTimer;
 use tokio::time::Sleep;
 
 /// A timer that is put off by less stays where it is.
 const MOVED_MIN: Duration = Duration::from_millis(100);
 
-/// Tokio, with timers that are moved on the thread that made this.
-#[derive(Debug)]
-pub(crate) struct Timers {
-    home: ThreadId,
-}
-
-impl Timers {
-    pub(crate) fn of_this_thread() -> Self {
-        Self { home: thread::current().id() }
-    }
-}
-
-impl Runtime for Timers {
-    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        if thread::current().id() == self.home { Box::pin(Moved::at(at)) } else { TokioRuntime.new_timer(at) }
-    }
-
-    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        TokioRuntime.spawn(future);
-    }
-
-    fn wrap_udp_socket(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-        TokioRuntime.wrap_udp_socket(socket)
-    }
-
-    fn now(&self) -> Instant {
-        TokioRuntime.now()
-    }
-}
-
-struct Moved {
+pub(crate) struct Moved {
     sleep: Pin<Box<Sleep>>,
     /// Where tokio has it: no later than its deadline.
     placed: Instant,
 }
 
 impl Moved {
-    fn at(at: Instant) -> Self {
+    pub(crate) fn at(at: Instant) -> Self {
         Self { sleep: Box::pin(tokio::time::sleep_until(at.into())), placed: at }
     }
 }

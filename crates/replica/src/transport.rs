@@ -14,7 +14,7 @@ use crate::ids::{RandomIds, ResetKey};
 
 /// Largest datagram that path discovery tries: on loopback it halves the CPU per byte, and 10 segments of it still fit a
 /// single segmented send (65,535 bytes), beyond which sends fail unseen (`performance.md` 2.4, trap 2).
-const MTU_MAX: u16 = 6_500;
+pub(crate) const MTU_MAX: u16 = 6_500;
 
 /// What every path between brokers carries; loss never drops the MTU below it.
 const MTU_MIN: u16 = 1_200;
@@ -39,7 +39,11 @@ const CONNECTION_WINDOW_BYTES: u32 = 128 << 20;
 const INITIAL_RTT: Duration = Duration::from_millis(30);
 
 /// Streams that a peer may have open: one for each partition replica between two shards, and a margin.
-const STREAMS_MAX: u32 = 100_000;
+pub(crate) const STREAMS_MAX: u32 = 100_000;
+
+/// Streams that it may have open at first. Each that it may have costs 55 bytes, whether it is open or not, and 100,000 of them some
+/// milliseconds before the first one.
+pub(crate) const STREAMS_FIRST: u32 = 1_024;
 
 /// Room in the system for datagrams that are not read yet; with the system's default a burst is lost.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
@@ -51,7 +55,7 @@ fn transport() -> TransportConfig {
     discovery.upper_bound(MTU_MAX);
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_MAX))
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_FIRST))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .max_idle_timeout(Some(IdleTimeout::try_from(IDLE_TIMEOUT).expect("five seconds fit")))
         .initial_rtt(INITIAL_RTT)

@@ -173,6 +173,24 @@ async fn a_stream_that_is_not_read_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_peer_may_have_as_many_streams_open_as_it_has_replicas() {
+    let (called, arrived, _endpoints) = connected(Target::Shard(0)).await;
+    let mut open = Vec::new();
+    for _ in 0..5_000 {
+        let (calling, taken) = tokio::join!(called.open(StreamKind::Replica, 1), arrived.accept());
+        open.push((calling.unwrap(), taken.unwrap()));
+    }
+    // Those that have ended make room for others.
+    open.clear();
+    for _ in 0..5_000 {
+        let (calling, taken) = tokio::join!(called.open(StreamKind::Raft, 1), arrived.accept());
+        let ((sender, _), (_, mut receiver)) = (calling.unwrap(), taken.unwrap());
+        sender.finish();
+        receiver.hello().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn sixty_four_mebibytes_arrive_whole_and_in_order() {
     let (called, arrived, _endpoints) = connected(Target::Shard(1)).await;
     let payload = |number: u8| Bytes::from(vec![number; 256 << 10]);

