@@ -52,17 +52,16 @@ def consume(bootstrap, topic):
     consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in partitions])
     open_ends = set(partitions)
     while open_ends:
-        messages = consumer.consume(1_000, 30)
-        if not messages:
+        message = consumer.poll(30)
+        if message is None:
             sys.exit(f"nothing came although partitions {sorted(open_ends)} are not at their end")
-        for message in messages:
-            error = message.error()
-            if error is None:
-                print(message.partition(), message.offset(), int(message.value()))
-            elif error.code() == KafkaError._PARTITION_EOF:
-                open_ends.discard(message.partition())
-            else:
-                sys.exit(str(error))
+        error = message.error()
+        if error is None:
+            print(message.partition(), message.offset(), int(message.value()))
+        elif error.code() == KafkaError._PARTITION_EOF:
+            open_ends.discard(message.partition())
+        else:
+            sys.exit(str(error))
     consumer.close()
 
 
