@@ -7,6 +7,8 @@ export const carriers = ['webtransport', 'websocket'];
 
 const TABS = 6;
 const COST_MAX = 2 << 20;
+// Of a debug build, with what its allocator keeps beside; `cargo test -p highwater-broker --test unread` has the bound itself.
+const COST_MAX_SHORT = 4 << 20;
 const SENDS = 300;
 const SLOWER_MAX = 2;
 // The 99th percentile of so few is that of the machine's hiccups as well: it counts if it is seen so often.
@@ -39,7 +41,8 @@ export async function story(world) {
     world.tell(seen.join('; '));
     for (const { page } of [first, ...tabs]) await page.context().close();
     equal(taken > 0 && taken < asked / 2, true, `${taken} bytes of ${asked} are those of tabs that do not read`);
-    equal(cost < COST_MAX, true, `${cost} bytes are less than ${COST_MAX}`);
+    const most = world.isLong ? COST_MAX : COST_MAX_SHORT;
+    equal(cost < most, true, `${cost} bytes are less than ${most}`);
     // Where debug builds share two cores with everything else, as in CI, what the others take of the processors is not the broker's cost.
     if (during < SLOWER_MAX * before || !world.isLong) break;
     equal(attempt < ATTEMPTS, true, `${during} ms are at most twice ${before} ms`);
