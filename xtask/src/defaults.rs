@@ -49,7 +49,10 @@ pub(crate) fn run(check: bool) -> Result<()> {
 
 fn page() -> Result<String> {
     let mut crates: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for path in workspace::source_files()? {
+    let mut paths = workspace::source_files()?;
+    // Files that are not added yet stand in the order in which they will.
+    paths.sort();
+    for path in paths {
         let Some(krate) = product_crate(&path) else { continue };
         let text = fs::read_to_string(workspace::root().join(&path)).unwrap_or_default();
         if !text.starts_with("// @generated") {
