@@ -7,7 +7,7 @@ export const carriers = ['webtransport', 'websocket'];
 
 const TABS = 6;
 const COST_MAX = 2 << 20;
-// Of a debug build, with what its allocator keeps beside; `cargo test -p highwater-broker --test unread` has the bound itself.
+// The promise is not kept yet over WebTransport: 2.6 MiB were seen, in a release build as in a debug one.
 const COST_MAX_SHORT = 4 << 20;
 const SENDS = 300;
 const SLOWER_MAX = 2;
