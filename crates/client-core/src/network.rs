@@ -13,10 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kafka_wire::messages::api_versions::{ApiVersion, ApiVersionsRequest, ApiVersionsResponse};
-use kafka_wire::{
-    ApiKey, Body, DecodeError, Encode, ErrorCode, decode_response, encode_request, response_correlation_id,
-};
+use kafka_wire::messages::api_versions::ApiVersion;
+use kafka_wire::{ApiKey, Body, Encode, encode_request, response_correlation_id};
 use log_core::{MonoTime, Now};
 
 use crate::action::{Action, ConnectionId, ConsumerHandle};
@@ -26,8 +24,7 @@ use crate::core::{Core, earliest};
 use crate::error::{ClientError, Damage, NetworkCause, NetworkError, Phase};
 use crate::purpose::Purpose;
 
-/// What we tell brokers that we are; they accept letters, digits, '-' and '.'.
-const SOFTWARE_NAME: &str = "highwater";
+mod versions;
 
 /// The version of `ApiVersions` that is tried first; brokers that do not know it say which they know.
 const VERSIONS_FIRST: i16 = 4;
@@ -487,62 +484,6 @@ impl Core {
         self.metrics.bytes_sent += frame.len() as u64;
         self.emit(Action::Send { connection, frame });
         Some(correlation)
-    }
-
-    fn ask_versions(&mut self, now: Now, connection: ConnectionId, version: i16) {
-        let request = ApiVersionsRequest {
-            client_software_name: SOFTWARE_NAME.into(),
-            client_software_version: env!("CARGO_PKG_VERSION").into(),
-        };
-        let patience = self.options.connect_timeout;
-        self.send(now, connection, version, &request, Purpose::Versions, patience);
-    }
-
-    fn on_versions(
-        &mut self,
-        now: Now,
-        connection: ConnectionId,
-        asked: i16,
-        frame: &Bytes,
-    ) -> Result<(), Damage> {
-        let answer = match decode_response::<ApiVersionsResponse<'_>>(frame, asked) {
-            Ok((_, answer)) if answer.error_code != ErrorCode::UnsupportedVersion => answer,
-            // A broker that does not know the version answers in the layout of version 0, with the versions it knows
-            // (KIP-511).
-            first => {
-                let second = decode_response::<ApiVersionsResponse<'_>>(frame, 0).map(|(_, answer)| answer);
-                return match second {
-                    Ok(answer) if answer.error_code == ErrorCode::UnsupportedVersion && asked > 0 => {
-                        let known =
-                            answer.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions.number());
-                        let next = known.map_or(0, |api| api.max_version.clamp(0, asked - 1));
-                        self.ask_versions(now, connection, next);
-                        Ok(())
-                    }
-                    _ => Err(Damage::Answer(first.err().unwrap_or(DecodeError::UnsupportedVersion {
-                        key: ApiKey::ApiVersions,
-                        version: asked,
-                        correlation_id: 0,
-                    }))),
-                };
-            }
-        };
-        // Without metadata nothing can be asked of the broker, and the connection would be kept for nothing.
-        let metadata = answer.api_keys.iter().find(|api| api.api_key == ApiKey::Metadata.number());
-        if !answer.error_code.is_ok()
-            || metadata.and_then(|api| ApiKey::Metadata.common_version(api)).is_none()
-        {
-            return Err(Damage::Rule("the broker names no version of Metadata that this client speaks"));
-        }
-        let found =
-            self.network.connections.get_mut(&connection).ok_or(Damage::Rule("no such connection"))?;
-        found.versions = answer.api_keys.into_iter().map(|api| (api.api_key, api)).collect();
-        found.stage = Stage::Ready;
-        let target = found.target;
-        self.network.troubles.remove(&target);
-        self.network.wanted.remove(&target);
-        self.metrics.connections += 1;
-        Ok(())
     }
 
     fn adopt(&mut self, connection: ConnectionId, target: Target) {

@@ -4,6 +4,7 @@
 
 mod administration;
 mod bad_input;
+mod damage;
 mod groups;
 mod produce_and_fetch;
 mod replication;

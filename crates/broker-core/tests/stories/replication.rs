@@ -11,19 +11,19 @@ use log_store::Disk;
 use crate::support::client::*;
 use crate::support::{Cluster, START_MS};
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-fn three() -> (Cluster, TopicPartition) {
+pub(crate) fn three() -> (Cluster, TopicPartition) {
     three_with(1, &[])
 }
 
-fn three_with(shards: u16, configs: &[(&str, &str)]) -> (Cluster, TopicPartition) {
+pub(crate) fn three_with(shards: u16, configs: &[(&str, &str)]) -> (Cluster, TopicPartition) {
     let mut cluster = Cluster::with(3, shards, &[]);
     let topic_id = cluster.create_topic("t", 1, 3, configs);
     (cluster, TopicPartition { topic_id, partition: PartitionIndex(0) })
 }
 
-fn others(leader: i32) -> [i32; 2] {
+pub(crate) fn others(leader: i32) -> [i32; 2] {
     match leader {
         1 => [2, 3],
         2 => [1, 3],
@@ -345,154 +345,6 @@ fn a_topic_deleted_while_a_broker_is_down_is_removed_at_its_start() {
     assert!(cluster.broker(3).disk.list(&dir).is_ok_and(|entries| entries.is_empty()));
     let confirmed = ControlRequest::RemovalConfirmed { topic_id: id.topic_id };
     assert!(cluster.requests.contains(&(3, confirmed)));
-}
-
-#[test]
-fn a_damaged_replica_is_never_served_and_is_copied_anew() {
-    let (mut cluster, id) = three_with(1, &[("segment.bytes", "1024")]);
-    let leader = cluster.leader(id);
-    let mut expected = Vec::new();
-    for round in 0..20 {
-        let value = format!("{round}{}", "x".repeat(200));
-        cluster.produce(leader, "t", 0, -1, batch(&[&value]));
-        expected.push(value);
-    }
-    cluster.pass(6 * SECOND);
-    let path = format!("topics/{}/0/00000000000000000000.log", id.topic_id);
-    cluster.kill(leader);
-    cluster.broker(leader).disk.evict();
-    cluster.broker(leader).disk.rot(&path, 100, 0xff);
-    cluster.restart(leader);
-    cluster.pass(2 * SECOND);
-    // It leads again; the first cold read finds the damage.
-    let elect = metadata_core::record::ElectPreferred {
-        partitions: vec![(id, cluster.image.partition(id).unwrap().partition_epoch)],
-    };
-    let _ = cluster.apply(metadata_core::MetadataRecord::ElectPreferred(elect));
-    cluster.pass(SECOND);
-    let fetched = cluster.fetch(leader, "t", 0, 0);
-    assert!(fetched.records.is_empty(), "damage is never served: {:?}", fetched.error_code);
-    cluster.pass(5 * SECOND);
-    let said = |wanted: fn(&ControlRequest) -> bool| {
-        cluster.requests.iter().any(|(broker, request)| *broker == leader && wanted(request))
-    };
-    assert!(said(|request| matches!(request, ControlRequest::ReportFaulty { .. })), "it gave up its seat");
-    assert!(said(|request| matches!(request, ControlRequest::ReplicaReset { .. })), "it began anew");
-    assert_eq!(cluster.isr(id), [1, 2, 3], "copied anew and in sync again");
-    let now = cluster.leader(id);
-    assert_eq!(cluster.read_all(now, "t", 0), expected);
-    for broker in others(leader) {
-        cluster.kill(broker);
-    }
-    for broker in others(leader) {
-        cluster.fence(broker);
-    }
-    assert_eq!(cluster.leader(id), leader);
-    assert_eq!(cluster.read_all(leader, "t", 0), expected);
-}
-
-fn has_reported_damage(cluster: &Cluster, broker: i32) -> bool {
-    cluster
-        .requests
-        .iter()
-        .any(|(from, request)| *from == broker && matches!(request, ControlRequest::ReportFaulty { .. }))
-}
-
-fn first_file(id: TopicPartition) -> String {
-    format!("topics/{}/0/00000000000000000000.log", id.topic_id)
-}
-
-#[test]
-fn damage_met_in_an_idle_moment_is_reported_at_once() {
-    let (mut cluster, id) = three();
-    let leader = cluster.leader(id);
-    for _ in 0..4 {
-        cluster.produce(leader, "t", 0, -1, batch(&[&"x".repeat(20_000)]));
-    }
-    for broker in others(leader) {
-        cluster.broker(broker).disk.rot(&first_file(id), 30_000, 1);
-        let now = cluster.now;
-        let mut steps = 0;
-        while cluster.broker(broker).shards[0].handle_idle(now) {
-            cluster.run();
-            steps += 1;
-            assert!(steps < 100, "it comes to rest");
-        }
-        assert!(
-            has_reported_damage(&cluster, broker),
-            "without a client or a record that touches the partition"
-        );
-        cluster.pass(3 * SECOND);
-        assert_eq!(cluster.isr(id), [1, 2, 3], "copied anew");
-    }
-}
-
-#[test]
-fn a_leader_whose_batch_reaches_a_follower_damaged_reads_its_disk_and_steps_down() {
-    let (mut cluster, id) = three();
-    let leader = cluster.leader(id);
-    let [one, other] = others(leader);
-    cluster.kill(other);
-    cluster.fence(other);
-    let mut expected = Vec::new();
-    for round in 0..20 {
-        let value = format!("{round}{}", "x".repeat(2_000));
-        assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::None);
-        expected.push(value);
-    }
-    // Recent appends have left the memory; what was checked when it was appended goes out as it is in the file.
-    cluster.pass(15 * SECOND);
-    cluster.broker(leader).disk.rot(&first_file(id), 10_000, 1);
-    cluster.restart(other);
-    cluster.pass(5 * SECOND);
-    assert!(has_reported_damage(&cluster, leader), "the follower said so, the disk shows it");
-    assert!(!has_reported_damage(&cluster, one) && !has_reported_damage(&cluster, other));
-    assert_eq!(cluster.isr(id), [1, 2, 3], "all are copied from the one that holds");
-    for broker in [leader, other] {
-        let [first, second] = others(broker);
-        cluster.kill(first);
-        cluster.kill(second);
-        cluster.fence(first);
-        cluster.fence(second);
-        assert_eq!(cluster.leader(id), broker);
-        assert_eq!(cluster.read_all(broker, "t", 0), expected);
-        cluster.restart(first);
-        cluster.restart(second);
-        cluster.pass(3 * SECOND);
-    }
-}
-
-#[test]
-fn damage_met_during_a_cut_is_dropped_when_the_cut_is_done() {
-    let (mut cluster, id) = three();
-    let old = cluster.leader(id);
-    let value = "x".repeat(2_000);
-    for sequence in 0..7 {
-        assert_eq!(
-            cluster.produce(old, "t", 0, -1, numbered(&[&value], 9, 0, sequence)).error,
-            ErrorCode::None
-        );
-    }
-    cluster.cut_off(old);
-    for sequence in 7..13 {
-        assert_eq!(
-            cluster.produce(old, "t", 0, 1, numbered(&[&value], 9, 0, sequence)).error,
-            ErrorCode::None
-        );
-    }
-    cluster.fence(old);
-    let new = cluster.leader(id);
-    assert_eq!(cluster.produce(new, "t", 0, -1, batch(&["kept"])).error, ErrorCode::None);
-    // The first batch: the producer's state, of which the cut leaves nothing, is read from the log again and meets it.
-    cluster.broker(old).disk.rot(&first_file(id), 3, 1);
-    cluster.broker(old).disk.hold(true);
-    cluster.cut_off.clear();
-    cluster.unfence(old);
-    cluster.pass(3 * SECOND);
-    assert!(has_reported_damage(&cluster, old));
-    cluster.broker(old).disk.hold(false);
-    cluster.pass(3 * SECOND);
-    assert_eq!(cluster.isr(id), [1, 2, 3], "dropped and copied anew");
 }
 
 #[test]

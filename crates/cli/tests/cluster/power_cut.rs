@@ -2,6 +2,7 @@
 //! what a killed process wrote; so these brokers keep their writes in memory until they are synced. The last story shows that the
 //! first would fail if a sync did not do what it says.
 
+use crate::all_killed::survives_the_death_of_all;
 use crate::harness::{Cluster, Door, Load, Setup, in_sync, read_all, story, topic};
 
 const DISK: &str = "HIGHWATER_TEST_DISK";
@@ -14,22 +15,7 @@ async fn cluster_on(disk: &'static str) -> Cluster {
 fn every_acknowledged_record_survives_a_power_cut_of_all_brokers() {
     story(async {
         let mut cluster = cluster_on("unsynced").await;
-        let client = cluster.client(Door::Tcp).await;
-        for name in ["survivors", "survivors-again"] {
-            client.admin().create_topic(topic(name, 6)).await.unwrap();
-            in_sync(&client, name).await;
-            let load = Load::start(&client, name);
-            load.more(500).await;
-            cluster.kill_all();
-            cluster.start_all().await;
-            load.more(200).await;
-            let ledger = load.stop().await;
-            ledger.all_acknowledged();
-            in_sync(&client, name).await;
-            ledger.check(&read_all(&client, name).await);
-        }
-        cluster.kill_all();
-        cluster.verify();
+        survives_the_death_of_all(&mut cluster).await;
     });
 }
 
