@@ -38,6 +38,8 @@ pub(crate) struct Cluster {
     pub(crate) version: u64,
     wanted: bool,
     in_flight: bool,
+    /// The last question was about topics that brokers may create, and about no others.
+    asked_to_create: bool,
     failures: u32,
     not_before: MonoTime,
     updated: Option<MonoTime>,
@@ -140,6 +142,30 @@ impl Cluster {
         !brokers.is_empty() && leaders.any(|leader| brokers.contains(&leader))
     }
 
+    /// What to ask next: the topics, and whether a broker may create them. The permission is one for a whole question, so where
+    /// not every topic has it, those that are missing and may be created are asked for by themselves, every other time.
+    fn next_question(&self) -> (Vec<&str>, bool) {
+        let mixed = self.interest.values().any(|allowed| *allowed != self.may_create_any());
+        if mixed && !self.asked_to_create {
+            let missing = self.interest.iter().filter(|(name, allowed)| **allowed && self.is_missing(name));
+            let missing: Vec<&str> = missing.map(|(name, _)| &**name).collect();
+            if !missing.is_empty() {
+                return (missing, true);
+            }
+        }
+        (self.interest.keys().map(|name| &**name).collect(), !mixed && self.may_create_any())
+    }
+
+    fn may_create_any(&self) -> bool {
+        self.interest.values().any(|allowed| *allowed)
+    }
+
+    /// Whether brokers say that there is no such topic.
+    fn is_missing(&self, name: &Arc<str>) -> bool {
+        let known = self.topics.get(name);
+        known.is_some_and(|topic| topic.error == Some(ErrorCode::UnknownTopicOrPartition) && !topic.given_up)
+    }
+
     fn is_due(&self, now: Now, age_max: Duration) -> bool {
         let old = self.updated.is_none_or(|updated| now.mono.since(updated) >= age_max);
         (self.wanted || (old && !self.interest.is_empty())) && !self.in_flight && self.not_before <= now.mono
@@ -209,18 +235,16 @@ impl Core {
         }
         let Some(connection) = self.any_connection(now) else { return };
         let Some(version) = self.network.version(connection, ApiKey::Metadata, i16::MAX) else { return };
-        let topics: Vec<MetadataRequestTopic<'_>> = self
-            .cluster
-            .interest
-            .keys()
-            .map(|name| MetadataRequestTopic { topic_id: Uuid::NONE, name: Some(name.to_string().into()) })
-            .collect();
+        let (topics, may_create) = self.cluster.next_question();
+        let named =
+            |name: &str| MetadataRequestTopic { topic_id: Uuid::NONE, name: Some(name.to_owned().into()) };
         let request = MetadataRequest {
             // In version 0 an empty list means all topics; they are not kept.
-            topics: Some(topics),
-            allow_auto_topic_creation: self.cluster.interest.values().any(|allowed| *allowed),
+            topics: Some(topics.iter().map(|name| named(name)).collect()),
+            allow_auto_topic_creation: may_create,
             ..MetadataRequest::default()
         };
+        self.cluster.asked_to_create = may_create && topics.len() < self.cluster.interest.len();
         self.cluster.in_flight = true;
         self.cluster.wanted = false;
         let patience = self.options.request_timeout.min(PATIENCE_MAX);

@@ -254,6 +254,19 @@ fn brokers_may_make_a_topic_if_the_producer_lets_them() {
 }
 
 #[test]
+fn what_one_producer_may_have_made_another_of_the_same_client_may_not() {
+    let mut world = World::new(29, 1);
+    world.cluster.auto_create = true;
+    let easy = world.producer(ProducerOptions::default());
+    world.send(easy, &to_zero("made", "x")).expect("made for it");
+    let strict = world.producer(ProducerOptions { auto_create_topics: false, ..ProducerOptions::default() });
+    world.produce(strict, &to_zero("wanted", "x")).expect_err("nobody makes it");
+    assert_eq!(world.send(easy, &to_zero("made-too", "x")).map(|ack| ack.offset), Ok(0));
+    assert!(!world.cluster.has("wanted"));
+    assert_eq!(world.send(easy, &to_zero("wanted", "x")).map(|ack| ack.offset), Ok(0));
+}
+
+#[test]
 fn unacknowledged_records_are_done_when_they_are_sent() {
     let mut world = World::new(20, 1);
     world.cluster.create("t", 1);

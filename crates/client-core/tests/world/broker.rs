@@ -93,6 +93,10 @@ impl Cluster {
         Self { brokers: (1..=brokers).collect(), max_batch_bytes: usize::MAX, ..Self::default() }
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.topics.contains_key(name)
+    }
+
     pub fn create(&mut self, name: &str, partitions: usize) {
         let mut id = [0; 16];
         id[15] = u8::try_from(self.topics.len() + 1).expect("few topics");
