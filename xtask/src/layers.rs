@@ -34,6 +34,7 @@ const LAYERS: &[Crate] = &[
     core("compression", 1, &["flate2", "lz4_flex", "ruzstd", "snap", "thiserror", "zstd"]),
     core("client-core", 1, &["bytes", "thiserror"]),
     core("broker-core", 2, &["bytes", "thiserror", "tracing"]),
+    edge("timer-grid", 3),
     edge("disk", 3),
     edge("quorum", 3),
     edge("replica", 3),
@@ -46,7 +47,13 @@ const LAYERS: &[Crate] = &[
 ];
 
 /// Imports within one layer that are allowed.
-const SIDEWAYS: &[(&str, &str)] = &[("cli", "broker"), ("cli", "simulator"), ("cli", "bench")];
+const SIDEWAYS: &[(&str, &str)] = &[
+    ("cli", "broker"),
+    ("cli", "simulator"),
+    ("cli", "bench"),
+    ("quorum", "timer-grid"),
+    ("replica", "timer-grid"),
+];
 
 /// Imports upwards that are allowed for tests.
 const UPWARDS_IN_TESTS: &[(&str, &str)] = &[("client", "broker")];

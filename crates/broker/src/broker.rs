@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use broker_core::ExitCode;
 use broker_core::control::{Control, ControlConfig, Recovered};
@@ -162,7 +163,10 @@ impl Drop for Broker {
 type Started<T> = std_mpsc::Sender<Result<T, BootError>>;
 
 fn runtime() -> Result<Runtime, BootError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(BootError::Thread)
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(BootError::Thread)?;
+    timer_grid::adopt(Instant::now());
+    Ok(runtime)
 }
 
 /// Control's thread of a broker on disk. Whatever keeps it from starting is told to whoever waits.

@@ -124,11 +124,16 @@ where
             match self.armed.get() {
                 None => self.rearm.notified().await,
                 Some(at) => tokio::select! {
-                    () = tokio::time::sleep_until(self.clock.instant(at)) => return,
+                    () = tokio::time::sleep_until(self.wake_at(at)) => return,
                     () = self.rearm.notified() => {}
                 },
             }
         }
+    }
+
+    /// A deadline that is not soon is kept up to 64 ms late: none of them stands for more than that something be done now and then.
+    fn wake_at(&self, deadline: MonoTime) -> tokio::time::Instant {
+        timer_grid::aligned(self.clock.instant(deadline).into_std()).into()
     }
 
     /// Carries out what Control wants until it wants nothing more.
@@ -139,9 +144,9 @@ where
             self.carry_out(action);
         }
         let deadline = self.control.borrow().poll_timeout();
-        let sooner = deadline.is_some_and(|at| self.armed.get().is_none_or(|armed| at < armed));
-        self.armed.set(deadline);
-        if sooner || self.ended.get().is_some() {
+        // A timer that is left where it was would wake the thread in vain.
+        let moved = self.armed.replace(deadline) != deadline;
+        if moved || self.ended.get().is_some() {
             self.rearm.notify_one();
         }
     }

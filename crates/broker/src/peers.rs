@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use broker_core::control::{FrameSource, Peer, PeerStreamId};
 use bytes::Bytes;
@@ -191,7 +191,8 @@ where
         for peer in host.fellow_voters() {
             all &= pool.keep(peer.broker, peer.addresses, Target::Control);
         }
-        tokio::time::sleep(if all { REACHED_INTERVAL } else { REACH_INTERVAL }).await;
+        let pause = if all { REACHED_INTERVAL } else { REACH_INTERVAL };
+        tokio::time::sleep_until(timer_grid::aligned(Instant::now() + pause).into()).await;
     }
 }
 

@@ -16,7 +16,7 @@ use replica_core::{
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use crate::carrier::{Served, chunks};
+use crate::carrier::{CHUNK_BYTES, Served, chunks};
 use crate::host::Host;
 
 /// The replication streams of a shard, on its thread.
@@ -220,7 +220,7 @@ async fn send<F: Served>(
         match segment {
             Segment::Bytes(bytes) => together.push(bytes),
             Segment::File(range) => {
-                for chunk in chunks(range) {
+                for chunk in chunks(range, CHUNK_BYTES) {
                     together.push(chunk.map_err(|_| StreamError::ClosedHere)?);
                     sender.send(&mut together).await?;
                     together.clear();

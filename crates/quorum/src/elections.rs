@@ -1,6 +1,7 @@
 //! Breaks ties of elections, and holds one without waiting for silence when a leader is about to stop.
 //!
-//! openraft 0.9.25 draws a node's election timeout once and looks at it only every 225 ms (one and a half heartbeats).
+//! openraft 0.9.25 draws a node's election timeout once and looks at it only every 256 ms (one and a half heartbeats, aligned
+//! to the thread's grid).
 //! Two voters whose looks fall together and whose timeouts end at the same look would split the votes of every election:
 //!
 //! 1. both stand for term t, each votes for itself, neither has a majority;

@@ -13,6 +13,7 @@ mod mailbox;
 mod members;
 mod network;
 mod raft;
+mod runtime;
 mod store;
 #[cfg(test)]
 mod tests;

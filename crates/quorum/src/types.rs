@@ -15,6 +15,7 @@ openraft::declare_raft_types!(
         NodeId = RaftNodeId,
         Node = RaftNode,
         SnapshotData = Bytes,
+        AsyncRuntime = crate::runtime::Runtime,
 );
 
 pub(crate) type RaftEntry = openraft::Entry<Raft>;

@@ -25,6 +25,7 @@ pub(crate) struct Moved {
 
 impl Moved {
     pub(crate) fn at(at: Instant) -> Self {
+        let at = timer_grid::aligned(at);
         Self { sleep: Box::pin(tokio::time::sleep_until(at.into())), placed: at }
     }
 }
@@ -37,6 +38,7 @@ impl fmt::Debug for Moved {
 
 impl AsyncTimer for Moved {
     fn reset(mut self: Pin<&mut Self>, at: Instant) {
+        let at = timer_grid::aligned(at);
         if at > self.placed + MOVED_MIN {
             self.sleep.set(tokio::time::sleep_until(at.into()));
             self.placed = at;

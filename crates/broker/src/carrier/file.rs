@@ -3,11 +3,23 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use broker_core::DoorKind;
 use bytes::Bytes;
 use kafka_wire::FileRange;
 
 /// Bytes of a file range that are held in memory at once.
-const CHUNK_BYTES: u64 = 256 << 10;
+pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
+
+/// The same for a stream of a session over WebTransport, of which a page may leave sixteen unread.
+const SESSION_CHUNK_BYTES: u64 = 32 << 10;
+
+/// Bytes of a file range that a connection by this door holds in memory while its client does not take them.
+pub(crate) const fn chunk_bytes(door: DoorKind) -> u64 {
+    match door {
+        DoorKind::WebTransport => SESSION_CHUNK_BYTES,
+        _ => CHUNK_BYTES,
+    }
+}
 
 /// A file of the log that can be served to clients.
 pub(crate) trait Served: Clone + 'static {
@@ -18,12 +30,15 @@ pub(crate) trait Served: Clone + 'static {
     fn read_exact_at(&self, position: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
-/// The bytes of a range, read piece by piece as they are asked for.
-pub(crate) fn chunks<F: Served>(range: FileRange<F>) -> impl Iterator<Item = io::Result<Bytes>> {
+/// The bytes of a range, read in pieces of so many bytes as they are asked for.
+pub(crate) fn chunks<F: Served>(
+    range: FileRange<F>,
+    chunk_bytes: u64,
+) -> impl Iterator<Item = io::Result<Bytes>> {
     let end = range.position + u64::from(range.len);
-    let starts = (range.position..end).step_by(usize::try_from(CHUNK_BYTES).expect("a chunk fits in memory"));
+    let starts = (range.position..end).step_by(usize::try_from(chunk_bytes).expect("a chunk fits in memory"));
     starts.map(move |start| {
-        let len = usize::try_from((end - start).min(CHUNK_BYTES)).expect("a chunk fits in memory");
+        let len = usize::try_from((end - start).min(chunk_bytes)).expect("a chunk fits in memory");
         let mut chunk = vec![0; len];
         range.file.read_exact_at(start, &mut chunk)?;
         Ok(chunk.into())

@@ -8,5 +8,5 @@ pub(crate) mod tcp;
 pub(crate) mod websocket;
 
 pub(crate) use ended::Ended;
-pub(crate) use file::{Served, chunks};
+pub(crate) use file::{CHUNK_BYTES, Served, chunk_bytes, chunks};
 pub(crate) use outlet::Outlet;

@@ -8,7 +8,7 @@ use log_store::Disk;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::outlet::Outlet;
-use super::{Ended, Served, chunks};
+use super::{Ended, Served, chunk_bytes, chunks};
 use crate::host::Host;
 use broker_core::{CloseReason, ConnectionId, Door};
 
@@ -26,7 +26,7 @@ where
     let (id, outlet) = host.open(door);
     let ended = tokio::select! {
         ended = read(&host, reader, id, door, &outlet) => ended.unwrap_or_else(Ended::from),
-        ended = write(&host, writer, id, &outlet) => ended.map_or_else(Ended::from, Ended::from),
+        ended = write(&host, writer, id, chunk_bytes(door.kind), &outlet) => ended.map_or_else(Ended::from, Ended::from),
         reason = outlet.overdue() => reason.into(),
     };
     tracing::debug!("connection {} from {:?} ended: {ended}", id.0, door.peer);
@@ -64,6 +64,7 @@ async fn write<D>(
     host: &Rc<Host<D>>,
     mut writer: impl AsyncWrite + Unpin,
     id: ConnectionId,
+    chunk_bytes: u64,
     outlet: &Outlet<D::File>,
 ) -> io::Result<CloseReason>
 where
@@ -78,7 +79,7 @@ where
                 break;
             }
             for piece in pieces {
-                write_piece(host, &mut writer, id, piece).await?;
+                write_piece(host, &mut writer, id, chunk_bytes, piece).await?;
             }
         }
         writer.flush().await?;
@@ -93,6 +94,7 @@ async fn write_piece<D>(
     host: &Rc<Host<D>>,
     writer: &mut (impl AsyncWrite + Unpin),
     id: ConnectionId,
+    chunk_bytes: u64,
     piece: Segment<D::File>,
 ) -> io::Result<()>
 where
@@ -102,7 +104,7 @@ where
     match piece {
         Segment::Bytes(bytes) => write_bytes(host, writer, id, &bytes).await,
         Segment::File(range) => {
-            for chunk in chunks(range) {
+            for chunk in chunks(range, chunk_bytes) {
                 write_bytes(host, writer, id, &chunk?).await?;
             }
             Ok(())

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 use self::frame::{Decoder, Event};
 use self::violation::Closing;
 use super::outlet::CLOSE_GRACE;
-use super::{Ended, Outlet, Served, chunks};
+use super::{CHUNK_BYTES, Ended, Outlet, Served, chunks};
 use crate::host::Host;
 
 /// How often a silent client is asked whether it is there: below the minute after which middle boxes forget a connection.
@@ -213,7 +213,7 @@ where
                 match piece {
                     Segment::Bytes(bytes) => self.write_piece(writer, &mut small, bytes).await?,
                     Segment::File(range) => {
-                        for chunk in chunks(range) {
+                        for chunk in chunks(range, CHUNK_BYTES) {
                             self.write_piece(writer, &mut small, chunk?).await?;
                         }
                     }
