@@ -20,7 +20,7 @@ pub use error::{AppendError, CutError, DiskError, DiskFault, DiskOperation, LogE
 pub use memory::{FailedSync, MemoryCounters, MemoryDisk, MemoryFile};
 pub use partition::types::{
     Appended, Fault, FileRange, FoundRecord, LeaderBatch, LogEvent, LogOptions, OpenFacts, ReadAtStart,
-    ReadLimit, ReadOutcome, ReadSlices, Recovered, Slice, StartVerdict,
+    ReadLimit, ReadOutcome, ReadSlices, Recovered, Replicated, Slice, StartVerdict,
 };
 pub use partition::{PartitionLog, read_bound};
 pub use record_log::{Record, RecordLog, RecordLogError, RecordLogOptions, records_of};

@@ -41,7 +41,10 @@ impl AsyncRuntime for Runtime {
         Of::sleep_until(Instant::from_std(timer_grid::aligned(deadline.into_std())))
     }
 
-    fn timeout<R, F: Future<Output = R> + OptionalSend>(duration: Duration, future: F) -> Self::Timeout<R, F> {
+    fn timeout<R, F: Future<Output = R> + OptionalSend>(
+        duration: Duration,
+        future: F,
+    ) -> Self::Timeout<R, F> {
         Of::timeout(duration, future)
     }
 

@@ -2,7 +2,7 @@
 
 use log_core::mutation::{Mutation, mutated};
 use log_core::{BrokerEpoch, Session};
-use log_store::{AppendError, CutError, Disk, Fault};
+use log_store::{AppendError, CutError, Disk, Fault, Replicated};
 use metadata_core::Listener;
 use replica_core::{
     Follower, FollowerAction, FollowerAlarm, FollowerFrame, FollowerStart, LogFacts, PartitionView, Settings,
@@ -83,11 +83,13 @@ impl<D: Disk> Partition<D> {
                 let appended = self.log.append_replicated(&mut core.disk, core.now, stream_epoch, batches);
                 let Role::Follower(follower) = &mut self.role else { return };
                 match appended {
-                    Ok(end) => follower.machine.handle_appended(now, end),
-                    Err(error) => {
-                        follower.machine.handle_append_failed(now);
-                        self.append_refused(core, error);
+                    Ok(Replicated { end, rest }) => {
+                        follower.machine.handle_appended(now, end);
+                        if let Some(error) = rest {
+                            self.append_refused(core, error);
+                        }
                     }
+                    Err(error) => self.append_refused(core, error),
                 }
             }
             FollowerAction::HighWatermark(to) => {
@@ -120,15 +122,26 @@ impl<D: Disk> Partition<D> {
 
     fn cut_refused(&mut self, core: &Core<D>, to: log_core::Offset, error: CutError) {
         tracing::error!(partition = ?self.id, %to, %error, "the log refuses to be cut");
-        if let Role::Follower(follower) = &mut self.role {
-            follower.machine.handle_cut_refused(core.now.mono, to);
+        match (&mut self.role, error) {
+            (Role::Follower(follower), CutError::Conflict { .. }) => {
+                follower.machine.handle_cut_refused(core.now.mono, to);
+            }
+            // Not the leader's doing, so it is not told that the logs disagree.
+            _ => self.follow_later(core),
         }
     }
 
-    /// The stream is closed and none is opened by this machine: a new one is made, later where the disk is full.
     fn append_refused(&mut self, core: &mut Core<D>, error: AppendError) {
         core.metrics.replica_appends_refused += 1;
         tracing::error!(partition = ?self.id, %error, "cannot append what the leader sent");
+        self.follow_later(core);
+    }
+
+    /// The stream is closed and none is opened by this machine: a new one is made, later where the disk is full.
+    fn follow_later(&mut self, core: &Core<D>) {
+        if let Role::Follower(follower) = &mut self.role {
+            follower.machine.handle_append_failed(core.now.mono);
+        }
         self.restart_at = Some(core.now.mono.after(super::open::RESTART_AFTER));
     }
 

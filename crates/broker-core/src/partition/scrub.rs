@@ -35,8 +35,12 @@ impl<D: Disk> Partition<D> {
         self.log.has_events()
     }
 
-    /// Begins to re-read everything below the high watermark; one that is under way begins anew.
+    /// Begins to re-read everything below the high watermark. One that is under way goes on to its end: a follower that is sent the same
+    /// bad batch complains again within a second, and a log of which less is read in that time would never be read whole.
     pub(super) fn begin_scrub(&mut self, core: &Core<D>) {
+        if self.scrub.is_some() {
+            return;
+        }
         let offsets = self.log.offsets();
         self.scrub = Some(Scrub {
             next: offsets.log_start(),

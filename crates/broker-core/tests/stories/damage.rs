@@ -4,6 +4,7 @@ use broker_core::ControlRequest;
 use highwater_broker_core as broker_core;
 use kafka_wire::ErrorCode;
 use log_core::TopicPartition;
+use log_store::Disk;
 
 use crate::replication::{SECOND, others, three, three_with};
 use crate::support::Cluster;
@@ -122,6 +123,48 @@ fn a_leader_whose_batch_reaches_a_follower_damaged_reads_its_disk_and_steps_down
         cluster.restart(second);
         cluster.pass(3 * SECOND);
     }
+}
+
+#[test]
+fn a_leader_reads_its_disk_to_the_end_however_often_a_follower_complains() {
+    let (mut cluster, id) = three();
+    let leader = cluster.leader(id);
+    let [one, other] = others(leader);
+    cluster.kill(other);
+    cluster.fence(other);
+    // More than is read again between two complaints.
+    let value = "x".repeat(1_000_000);
+    for _ in 0..120 {
+        assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::None);
+    }
+    cluster.pass(15 * SECOND);
+    cluster.broker(leader).disk.rot(&first_file(id), 119_500_000, 1);
+    cluster.restart(other);
+    cluster.pass(10 * SECOND);
+    assert!(has_reported_damage(&cluster, leader), "the follower said so again and again, the disk shows it");
+    assert!(!has_reported_damage(&cluster, one) && !has_reported_damage(&cluster, other));
+}
+
+#[test]
+fn a_follower_whose_disk_took_a_part_of_a_push_follows_again_when_there_is_room() {
+    let (mut cluster, id) = three_with(1, &[("segment.bytes", "100000")]);
+    let leader = cluster.leader(id);
+    let [_, other] = others(leader);
+    cluster.kill(other);
+    cluster.fence(other);
+    for _ in 0..20 {
+        let value = "x".repeat(20_000);
+        assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::None);
+    }
+    let mut disk = cluster.broker(other).disk.another_handle();
+    let used = u64::MAX - disk.free_bytes().unwrap();
+    disk.set_capacity(used + 300_000);
+    cluster.restart(other);
+    cluster.pass(5 * SECOND);
+    assert!(!cluster.isr(id).contains(&other), "it has room for a part");
+    disk.set_capacity(u64::MAX);
+    cluster.pass(15 * SECOND);
+    assert_eq!(cluster.isr(id), [1, 2, 3], "without another record of a producer");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 // installs what is needed. Every file in `stories/` exports:
 //
 //   carriers   which ways to the brokers it is told by, one after the other: ['webtransport', 'websocket'] as a rule
+//   holds      optional: true if it compares what pages hold in memory
 //   story      async (world) => {}: it throws if what it shows does not hold
 //
 // World, see `world.mjs`: carrier, brokers, tab(), page(), kill(id), restart(id), highwater(...), held(), artefact(name).
@@ -27,9 +28,9 @@ let passed = 0;
 const failed = [];
 const summaries = [];
 for (const name of names.filter((name) => !only || only.includes(name))) {
-  const { carriers, story } = await import(new URL(`${name}.mjs`, folder));
+  const { carriers, holds, story } = await import(new URL(`${name}.mjs`, folder));
   for (const carrier of carriers.filter((carrier) => !values.carrier || carrier === values.carrier)) {
-    const world = new World(carrier, name);
+    const world = new World(carrier, name, holds);
     const began = performance.now();
     let failure;
     try {

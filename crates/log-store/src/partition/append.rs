@@ -8,7 +8,7 @@ use log_core::{LeaderEpoch, Now, Offset, SequenceCheck, SequenceError, Timestamp
 
 use super::PartitionLog;
 use super::segment::{Segment, path_of};
-use super::types::{Appended, LeaderBatch};
+use super::types::{Appended, LeaderBatch, Replicated};
 use crate::disk::{Disk, OpenMode};
 use crate::error::{AppendError, DiskError};
 
@@ -54,17 +54,18 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Appends what the leader pushed on a stream of `stream_epoch`: whole batches that continue the log. If the
-    /// space ends on the way, those before are appended and the next call says so.
+    /// space ends on the way, or a later batch is bad, those before are appended and [`Replicated::rest`] says why no more.
     ///
     /// Errors: [`AppendError::NotContinuous`], [`AppendError::EpochAboveStream`], [`AppendError::Damaged`] for the
-    /// first batch; a later bad one is left out, to be refused when it is sent again.
+    /// first batch, [`AppendError::DiskFull`] and what the disk says: nothing was appended, unless it says
+    /// [`AppendError::Poisoned`].
     pub fn append_replicated(
         &mut self,
         disk: &mut D,
         now: Now,
         stream_epoch: LeaderEpoch,
         bytes: Bytes,
-    ) -> Result<Offset, AppendError> {
+    ) -> Result<Replicated, AppendError> {
         self.timers.see(now);
         self.check_appendable()?;
         let before = self.offsets.log_end();
@@ -81,7 +82,7 @@ impl<D: Disk> PartitionLog<D> {
         let end = self.offsets.log_end();
         match result {
             Err(error) if end == before || self.poisoned.is_some() => Err(error),
-            _ => Ok(end),
+            rest => Ok(Replicated { end, rest: rest.err() }),
         }
     }
 

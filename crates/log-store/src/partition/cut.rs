@@ -35,7 +35,10 @@ impl<D: Disk> PartitionLog<D> {
         if to < high_watermark {
             return Err(conflict);
         }
-        let point = self.boundary_below(disk, to)?;
+        let point = match self.boundary_below(disk, to) {
+            Err(CutError::Disk(error)) if self.note_unreadable(to, error) => Err(CutError::Faulty),
+            found => found,
+        }?;
         if point.offset < high_watermark {
             return Err(conflict);
         }

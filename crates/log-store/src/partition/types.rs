@@ -8,7 +8,7 @@ use log_core::segment::RollPolicy;
 use log_core::{Crc32c, LeaderEpoch, Offset, Timestamp};
 
 use crate::disk::Ticket;
-use crate::error::{DiskError, ReadError};
+use crate::error::{AppendError, DiskError, ReadError};
 
 /// What a log is told by its topic and its broker; may be changed while it runs.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +137,15 @@ pub struct LeaderBatch {
     pub bytes: Bytes,
     /// What the check gave. `Stamp::Walk` must have been resolved into `Stamp::CreateTime`.
     pub produced: Produced,
+}
+
+/// What an append of a leader's push gave: at least one batch was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicated {
+    /// The log end.
+    pub end: Offset,
+    /// Why the batches from there on were not appended; none if there are none. They have to be asked for again.
+    pub rest: Option<AppendError>,
 }
 
 /// What an append gave.

@@ -5,6 +5,7 @@
 import { checkNoGrowth, equal, grown, observed, sleep } from '../world.mjs';
 
 export const carriers = ['webtransport', 'websocket'];
+export const holds = true;
 
 const IDLE_MS = 5_000;
 const EVERY_MS = IDLE_MS + 1_000;

@@ -5,9 +5,9 @@ use log_core::{LeaderEpoch, Offset};
 use super::*;
 use crate::CutError;
 use crate::partition::bound::{Bound, SLOT_BYTES, winner};
-use crate::partition::types::{LogEvent, StartVerdict};
+use crate::partition::types::{Fault, LogEvent, Replicated, StartVerdict};
 use crate::testing::DIR;
-use crate::{Disk, FailedSync, OpenMode};
+use crate::{Disk, DiskFault, DiskOperation, FailedSync, OpenMode};
 
 /// Both slots as the medium would show them after a power cut that kept nothing unsynced.
 fn slots(disk: &MemoryDisk) -> [Option<Bound>; 2] {
@@ -99,7 +99,7 @@ fn p3_a_base_offset_that_rotted_is_damage_when_producers_are_read_again() {
 fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_more() {
     let mut bench = batches_of_one_producer();
     // The search for the place reads once; the producers' state is read again from the batches after that.
-    bench.disk.fail_after(1, crate::DiskOperation::Read, crate::DiskFault::Medium);
+    bench.disk.fail_after(1, DiskOperation::Read, DiskFault::Medium);
     assert_eq!(cut(&mut bench, 20), Err(CutError::Faulty));
     assert_eq!(bench.try_append(1, 10), Err(crate::AppendError::Faulty));
     bench.gather();
@@ -504,6 +504,23 @@ fn dropping_all_begins_anew_at_the_given_offset_through_any_power_cut() {
 }
 
 #[test]
+fn d4_a_place_to_cut_that_cannot_be_read_is_damage_and_no_conflict() {
+    for damage in [true, false] {
+        let mut bench = batches_of_ten(5);
+        bench.settle();
+        let fault = if damage { DiskFault::Medium } else { DiskFault::Os(24) };
+        bench.disk.fail_next(DiskOperation::Read, fault);
+        let error = bench.log.begin_cut(&mut bench.disk, Offset(25)).unwrap_err();
+        let expected =
+            if damage { matches!(error, CutError::Faulty) } else { matches!(error, CutError::Disk(_)) };
+        assert!(expected, "{error}");
+        let faulty = matches!(bench.log.fault(), Some(Fault::Unreadable { .. }));
+        assert_eq!(faulty, damage, "{:?}", bench.log.fault());
+        assert_eq!(bench.log.offsets().log_end(), Offset(50), "nothing is cut");
+    }
+}
+
+#[test]
 fn a_dropped_log_takes_replicated_batches_where_it_begins() {
     let mut leader = batches_of_ten(5);
     let bytes = leader.read_slices(Offset(20), 1 << 20).unwrap();
@@ -513,7 +530,7 @@ fn a_dropped_log_takes_replicated_batches_where_it_begins() {
     follower.run();
     assert_eq!(follower.events.last(), Some(&LogEvent::Dropped { start_at: Offset(20) }));
     let end = follower.log.append_replicated(&mut follower.disk, follower.now, LeaderEpoch(1), bytes.clone());
-    assert_eq!(end, Ok(Offset(50)));
+    assert_eq!(end, Ok(Replicated { end: Offset(50), rest: None }));
     follower.settle();
     assert!(follower.read_all(Offset(20)).unwrap() == bytes);
     follower.disk.power_cut(1);
@@ -543,7 +560,7 @@ fn d5_s1_a_failed_sync_poisons_and_is_never_believed_when_tried_again() {
 #[test]
 fn d5_an_error_after_bytes_may_be_out_poisons() {
     let mut bench = batches_of_ten(1);
-    bench.disk.fail_next(crate::DiskOperation::Write, crate::DiskFault::Medium);
+    bench.disk.fail_next(DiskOperation::Write, DiskFault::Medium);
     assert!(matches!(bench.try_append(10, 100), Err(crate::AppendError::Poisoned(_))));
     bench.gather();
     assert!(matches!(bench.events.last(), Some(LogEvent::Poisoned(_))));

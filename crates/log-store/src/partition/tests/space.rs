@@ -7,7 +7,7 @@ use log_core::segment::RollPolicy;
 use log_core::{Codecs, LeaderEpoch, Link, Offset, Timestamp};
 
 use super::*;
-use crate::partition::types::{LogEvent, StartVerdict};
+use crate::partition::types::{LogEvent, Replicated, StartVerdict};
 use crate::testing::{DIR, START_MS, checked, client_batch, producer};
 use crate::{AppendError, Disk, OpenMode, ReadError};
 
@@ -294,15 +294,16 @@ fn t6_a_follower_appends_only_what_continues_its_log_and_its_stream() {
     let gap = AppendError::NotContinuous { expected: Offset(0), found: Offset(10) };
     assert_eq!(push(&mut follower, 3, &second), Err(gap));
     let above = push(&mut follower, 2, &first);
-    assert_eq!(above, Ok(Offset(10)), "the batch of the stream's epoch; the newer one is left out");
     let newer = AppendError::EpochAboveStream { batch: LeaderEpoch(3), stream: LeaderEpoch(2) };
+    let first_only = Replicated { end: Offset(10), rest: Some(newer) };
+    assert_eq!(above, Ok(first_only), "the batch of the stream's epoch; the newer one is left out");
     assert_eq!(push(&mut follower, 2, &second), Err(newer));
     let mut rotten = second.to_vec();
     rotten[70] ^= 1;
     let damaged = AppendError::Damaged { at: Offset(10) };
     assert_eq!(push(&mut follower, 3, &Bytes::from(rotten)), Err(damaged));
     assert_eq!(push(&mut follower, 3, &second.slice(..50)), Err(damaged));
-    assert_eq!(push(&mut follower, 3, &second), Ok(Offset(20)));
+    assert_eq!(push(&mut follower, 3, &second), Ok(Replicated { end: Offset(20), rest: None }));
     assert_eq!(follower.log.epochs(), leader.log.epochs());
     assert!(follower.read_all(Offset(0)).unwrap() == leader.read_all(Offset(0)).unwrap());
 }
@@ -315,8 +316,31 @@ fn a_push_across_a_roll_is_appended_whole() {
     let roll = RollPolicy { segment_bytes: 10_000, ..RollPolicy::default() };
     let mut follower = Bench::create(MemoryDisk::new(), LogOptions { roll, ..without_tail() });
     let end = follower.log.append_replicated(&mut follower.disk, follower.now, LeaderEpoch(1), bytes.clone());
-    assert_eq!(end, Ok(Offset(500)));
+    assert_eq!(end, Ok(Replicated { end: Offset(500), rest: None }));
     assert!(follower.log.segment_count() > 5);
+    follower.commit();
+    assert!(follower.read_all(Offset(0)).unwrap() == bytes);
+}
+
+#[test]
+fn a_push_of_which_only_a_part_finds_room_says_so() {
+    let mut leader = bench();
+    leader.append_many(50, 10, 100);
+    let bytes = bytes_of(&mut leader, 0);
+    let roll = RollPolicy { segment_bytes: 10_000, ..RollPolicy::default() };
+    let mut follower = Bench::create(MemoryDisk::new(), LogOptions { roll, ..without_tail() });
+    let used = u64::MAX - follower.disk.free_bytes().unwrap();
+    follower.disk.set_capacity(used + follower.log.options().reserve_bytes / 2 + 30_000);
+    let mut push = |bytes: Bytes| {
+        follower.log.append_replicated(&mut follower.disk, follower.now, LeaderEpoch(1), bytes)
+    };
+    let part = push(bytes.clone()).unwrap();
+    assert!(part.end > Offset(0) && part.end < Offset(500), "{part:?}");
+    assert!(matches!(part.rest, Some(AppendError::DiskFull { .. })), "{part:?}");
+    follower.disk.set_capacity(u64::MAX);
+    let rest = bytes_of(&mut leader, part.end.0);
+    let end = follower.log.append_replicated(&mut follower.disk, follower.now, LeaderEpoch(1), rest);
+    assert_eq!(end, Ok(Replicated { end: Offset(500), rest: None }));
     follower.commit();
     assert!(follower.read_all(Offset(0)).unwrap() == bytes);
 }
