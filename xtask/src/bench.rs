@@ -11,8 +11,10 @@ use crate::workspace;
 use crate::{browser, cluster};
 
 mod admin;
+mod clients;
 mod cursor;
 mod frames;
+mod growth;
 mod kafka;
 mod load;
 mod measure;
@@ -36,7 +38,15 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["against", "quick", "row", "at"])]
     browser: bool,
 
-    /// One run of one second for each row; writes nothing
+    /// Measure instead what must cost no more when there is more of it, and write docs/performance.md
+    #[arg(long, conflicts_with_all = ["against", "browser", "row", "at"])]
+    growth: bool,
+
+    /// Measure instead our client beside librdkafka, and write docs/performance.md; may be combined with --growth
+    #[arg(long, conflicts_with_all = ["against", "browser", "row", "at"])]
+    clients: bool,
+
+    /// One run of one second for each row, or a small version of --growth and --clients; writes nothing
     #[arg(long)]
     quick: bool,
 
@@ -63,6 +73,13 @@ enum Peer {
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.browser {
         return browser::bench::run(options.binary.as_deref());
+    }
+    if options.growth || options.clients {
+        let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?;
+        // Neither is left out because the other has missed a promise.
+        let growth = if options.growth { growth::run(&binary, options.quick) } else { Ok(()) };
+        let clients = if options.clients { clients::run(&binary, options.quick) } else { Ok(()) };
+        return growth.and(clients);
     }
     let works = works(&options.row)?;
     let plan = if options.quick { Plan::QUICK } else { Plan::FULL };

@@ -36,6 +36,11 @@ fn checks() -> Vec<Step> {
         Step::inside("toolchain", tools::toolchain),
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
         Step::cargo("format of fuzz", &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], 2),
+        Step::cargo(
+            "format of bench-clients",
+            &["fmt", "--manifest-path", "bench-clients/Cargo.toml", "--check"],
+            2,
+        ),
         Step::inside("generated code", || codegen::run(true)),
         Step::inside("table of defaults", || defaults::run(true)),
         Step::inside("layers", layers::run),

@@ -23,6 +23,11 @@ pub(crate) fn memory_peak_mib(pid: u32) -> Result<f64> {
     memory(pid, "VmHWM:")
 }
 
+/// The memory that a process has resident, in KiB.
+pub(crate) fn memory_now_kib(pid: u32) -> Result<f64> {
+    Ok(memory(pid, "VmRSS:")? * 1024.0)
+}
+
 fn memory(pid: u32, field: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = kib_in(&status, field).with_context(|| format!("{field} of process {pid} cannot be read"))?;

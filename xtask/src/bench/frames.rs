@@ -135,6 +135,11 @@ pub(super) fn delete(topic: &str) -> Vec<u8> {
     request(20, 1, &[&1_i32.to_be_bytes()[..], &string(topic), &TIMEOUT_MS.to_be_bytes()].concat())
 }
 
+/// What a client asks first: which requests are understood.
+pub(super) fn api_versions() -> Vec<u8> {
+    request(18, 0, &[])
+}
+
 fn request(key: i16, version: i16, body: &[u8]) -> Vec<u8> {
     let head = [&key.to_be_bytes()[..], &version.to_be_bytes(), &CORRELATION.to_be_bytes(), &string(CLIENT)]
         .concat();

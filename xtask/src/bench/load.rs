@@ -137,15 +137,21 @@ impl Ring {
     }
 }
 
-/// Reads the first partition of `topic` from its start, over and over, `bytes_max` at a time.
-pub(super) fn fetch(address: &str, topic: &str, bytes_max: i32, duration: Duration) -> Result<Volume> {
+/// Reads the first partition of `topic` from offset `from` to its end, over and over, `bytes_max` at a time.
+pub(super) fn fetch(
+    address: &str,
+    topic: &str,
+    from: i64,
+    bytes_max: i32,
+    duration: Duration,
+) -> Result<Volume> {
     let mut connection = Connection::open(address)?;
-    let (mut offset, mut volume) = (0, Volume::default());
+    let (mut offset, mut volume) = (from, Volume::default());
     let started = Instant::now();
     while started.elapsed() < duration {
         let fetched = frames::fetched(connection.call(&frames::fetch(topic, 0, offset, bytes_max, 500))?)?;
         volume.bytes += fetched.bytes as u64;
-        offset = fetched.next_offset.filter(|next| *next < fetched.high_watermark).unwrap_or(0);
+        offset = fetched.next_offset.filter(|next| *next < fetched.high_watermark).unwrap_or(from);
     }
     volume.seconds = started.elapsed().as_secs_f64();
     Ok(volume)

@@ -45,7 +45,7 @@ pub(super) type Findings = BTreeMap<Work, Figures>;
 
 /// What the fetches read, and what the chain is built over.
 const STORED_BYTES: u64 = 1 << 30;
-const FETCH_BYTES: i32 = 1 << 20;
+pub(super) const FETCH_BYTES: i32 = 1 << 20;
 const IDLE_PARTITIONS: i32 = 300;
 /// Runs before those that count end when one is hardly faster than the one before; see the page about why.
 const SETTLING_RUNS_MAX: usize = 3;
@@ -184,7 +184,8 @@ fn rates(volume: Volume, processor_seconds: f64) -> Figures {
 }
 
 /// How the topics that are read were written.
-const STORED: Produce = Produce { record_bytes: 1024, batch_bytes: 64 << 10, window: 16, acks: -1 };
+pub(super) const STORED: Produce =
+    Produce { record_bytes: 1024, batch_bytes: 64 << 10, window: 16, acks: -1 };
 
 fn fetching(system: &mut System, plan: &Plan) -> Result<Figures> {
     with_topic(system, 1, false, |system, Led { topic, leader }| {
@@ -193,7 +194,7 @@ fn fetching(system: &mut System, plan: &Plan) -> Result<Figures> {
         system.await_quiet(QUIET_CORES, QUIET_LIMIT)?;
         let run = |system: &System| {
             let before = system.processor_seconds()?;
-            let volume = load::fetch(leader, topic, FETCH_BYTES, plan.run)?;
+            let volume = load::fetch(leader, topic, 0, FETCH_BYTES, plan.run)?;
             Ok(rates(volume, system.processor_seconds()? - before))
         };
         run(system)?;

@@ -28,8 +28,22 @@ fn replaced(page: &str, part: &str, text: &str) -> Option<String> {
     Some(format!("{before}{begin}\n{text}\n{end}{after}"))
 }
 
-/// The machine and the settings, as one paragraph.
+/// The machine and the settings of the comparison, as one paragraph.
 pub(super) fn conditions(plan: &Plan) -> String {
+    format!(
+        "{}; Apache Kafka {} on {}, G1, a heap of 1 GiB. \
+         Medians of {} runs of {} s; Kafka was under load for {} s before.",
+        machine(),
+        java::VERSION,
+        output("sh", &["-c", "java -version 2>&1 | head -1 | tr -d '\"'"]),
+        plan.runs,
+        plan.run.as_secs(),
+        plan.warm_up.as_secs()
+    )
+}
+
+/// The commit and the machine: the beginning of a sentence.
+pub(super) fn machine() -> String {
     let line = |path: &str, field: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
         let found = text.lines().find_map(|line| line.strip_prefix(field)?.split_once(':'));
@@ -38,17 +52,11 @@ pub(super) fn conditions(plan: &Plan) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory: f64 = line("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0.0);
     format!(
-        "Measured at commit {} on {cores} cores ({}), {:.0} GiB of memory, Linux {}; Apache Kafka {} on {}, G1, a heap of 1 GiB. \
-         Medians of {} runs of {} s; Kafka was under load for {} s before.",
+        "Measured at commit {} on {cores} cores ({}), {:.0} GiB of memory, Linux {}",
         output("git", &["rev-parse", "--short", "HEAD"]),
         line("/proc/cpuinfo", "model name"),
         memory / f64::from(1 << 20),
         output("uname", &["-r"]),
-        java::VERSION,
-        output("sh", &["-c", "java -version 2>&1 | head -1 | tr -d '\"'"]),
-        plan.runs,
-        plan.run.as_secs(),
-        plan.warm_up.as_secs()
     )
 }
 

@@ -28,6 +28,11 @@ impl System {
         Ok(Self::Highwater(Box::new(Cluster::prepare(binary, folder, BROKERS, true)?)))
     }
 
+    /// Lays one broker of ours out.
+    pub(super) fn alone(binary: &Path, folder: &Path) -> Result<Self> {
+        Ok(Self::Highwater(Box::new(Cluster::prepare(binary, folder, 1, true)?)))
+    }
+
     /// Lays three brokers of Kafka's out.
     pub(super) fn kafka(java: Java, folder: PathBuf) -> Result<Self> {
         Ok(Self::Kafka(Kafka::prepare(java, folder, BROKERS)?))
@@ -60,6 +65,25 @@ impl System {
             }
             Self::Elsewhere(address) => bail!("what runs at {address} is not started here"),
         }
+    }
+
+    /// Starts brokers of ours on what they have, and waits until they say that they are ready.
+    pub(super) fn start(&mut self) -> Result<()> {
+        let Self::Highwater(cluster) = self else { bail!("{} is started on nothing only", self.name()) };
+        ensure!(cluster.start()?.is_some(), "interrupted");
+        Ok(())
+    }
+
+    /// Starts brokers of ours on what they have, and does not wait.
+    pub(super) fn launch(&mut self) -> Result<()> {
+        let Self::Highwater(cluster) = self else { bail!("{} is started on nothing only", self.name()) };
+        cluster.launch()
+    }
+
+    /// The HTTP port of the first broker, if it is ours.
+    pub(super) fn http_port(&self) -> Result<u16> {
+        let Self::Highwater(cluster) = self else { bail!("{} has no HTTP port", self.name()) };
+        Ok(cluster.layout.nodes.first().context("a cluster has a first node")?.ports.http)
     }
 
     pub(super) fn stop(&mut self) {
