@@ -38,6 +38,11 @@ pub enum LeaderAction {
         /// What is proposed; the same bytes again where an earlier attempt is undecided (L6).
         proposal: IsrProposal,
     },
+    /// This attempt was applied: it still led then. Whoever asked for a proof before the attempt was made has it.
+    Confirmed {
+        /// The attempt.
+        attempt: u64,
+    },
     /// Ask the controller for another leader; serve on until metadata names it.
     Resign(ResignReason),
     /// Tell the operator.

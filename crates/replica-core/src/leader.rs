@@ -7,6 +7,7 @@
 //!   leads ------------------------------------------------------------> left
 //! ```
 
+mod confirm;
 mod isr;
 pub(crate) mod progress;
 mod serve;
@@ -18,6 +19,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, MonoTime, Offset};
 
+use self::confirm::Confirmation;
 use self::isr::Pending;
 use self::progress::{Lag, Progress};
 pub use self::serve::{ClientEpochRefusal, ReadBound};
@@ -56,6 +58,7 @@ pub struct Leader {
     pub(crate) followers: BTreeMap<BrokerId, Progress>,
     pub(crate) streams: BTreeMap<StreamId, BrokerId>,
     pub(crate) pending: Option<Pending>,
+    confirmation: Confirmation,
     pub(crate) left: bool,
     /// The time of the last call; the only clock that lag is judged by.
     now: MonoTime,
@@ -100,6 +103,7 @@ impl Leader {
             followers: BTreeMap::new(),
             streams: BTreeMap::new(),
             pending: None,
+            confirmation: Confirmation::none(now),
             left: false,
             now,
             told_high_watermark: log.high_watermark,
@@ -168,6 +172,7 @@ impl Leader {
 
     /// What is known of a proposal. Only a hint (L6).
     pub fn handle_isr_answer(&mut self, now: MonoTime, attempt: u64, answer: IsrAnswer) {
+        self.note_confirmation(now, attempt, answer);
         self.on_answer(now, attempt, answer);
         self.settle(now);
     }
@@ -216,7 +221,10 @@ impl Leader {
         let isr = match &self.pending {
             Some(pending) => Some(pending.next_try),
             None if self.propose_after > self.now => Some(self.propose_after),
-            None => self.view.isr.iter().filter_map(lagging).min().filter(|at| *at > self.now),
+            None => {
+                let proof = self.confirmation.poll_timeout(self.now);
+                self.view.isr.iter().filter_map(lagging).chain(proof).filter(|at| *at > self.now).min()
+            }
         };
         let own = self.own_lag.deadline(lag_max).map(|deadline| deadline.max(self.resign_after));
         isr.into_iter().chain(own).min()

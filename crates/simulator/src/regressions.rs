@@ -11,4 +11,9 @@ pub(crate) const REGRESSIONS: &[(u64, Mix)] = &[
     (1598, Mix::Any),
     // A new directory whose first registration told of a damaged replica: it was never emptied, and never followed again.
     (39, Mix::Damage),
+    // A leader that had been replaced unknown to it told a consumer that what its successor had served was out of range.
+    (1052, Mix::Restarts),
+    // The oracle looked for what a leader commits on a disk that had been lost since.
+    (584, Mix::Damage),
+    (661, Mix::Damage),
 ];

@@ -9,6 +9,7 @@ use log_store::{Disk, ReadError, ReadLimit, ReadOutcome, ReadSlices};
 use replica_core::{Leader, LeaderAction, LeaderAlarm, LeaderFrame, Push, PushOrder, StreamId};
 
 use super::coordinate::Coordination;
+use super::doubt::Doubt;
 use super::read::{WaitingRead, records_of};
 use super::{Partition, Role, StreamTable};
 use crate::action::ShardAction;
@@ -25,6 +26,8 @@ pub(crate) struct LeaderRole {
     parked: VecDeque<(Offset, Parked)>,
     /// Everything below was served, so that nobody waits for it.
     served_to: Offset,
+    /// Reads above the end, that wait for proof that this replica leads.
+    pub(super) doubts: Vec<Doubt>,
     /// The coordinator of the groups of this partition of `__consumer_offsets`.
     pub(super) coordination: Option<Box<Coordination>>,
 }
@@ -49,7 +52,13 @@ impl LeaderRole {
         partition: TopicPartition,
     ) -> Self {
         let coordination = coordinates.then(|| Box::new(Coordination::new(core, &machine, partition)));
-        Self { served_to: machine.high_watermark(), machine, parked: VecDeque::new(), coordination }
+        Self {
+            served_to: machine.high_watermark(),
+            machine,
+            parked: VecDeque::new(),
+            doubts: Vec::new(),
+            coordination,
+        }
     }
 
     /// The high watermark up to which those who waited are answered.
@@ -82,6 +91,7 @@ impl LeaderRole {
                 core.answer(origin, PartitionAnswer::Failed(error.clone()));
             }
         }
+        self.doubts.into_iter().for_each(|doubt| doubt.refuse(core, error));
         if let Some(coordination) = self.coordination {
             coordination.dismiss(core);
         }
@@ -125,6 +135,7 @@ impl<D: Disk> Partition<D> {
                     proven: proposal.proven,
                 }));
             }
+            LeaderAction::Confirmed { attempt } => self.end_doubts(core, attempt),
             LeaderAction::Resign(_) => {
                 if let Some(leader_epoch) = self.leader_epoch() {
                     core.tell_control(ControlRequest::Resign { partition: self.id, leader_epoch });

@@ -60,15 +60,20 @@ impl<D: Disk> Partition<D> {
         stored.or_else(|| self.leader_epoch()).unwrap_or(LeaderEpoch::NONE)
     }
 
-    /// Where an epoch ended in this leader's log; (−1, −1) if no epoch up to it is known.
+    /// Where an epoch ended in this leader's log; (−1, −1) if no epoch up to it is known. Whoever knows a newer epoch than
+    /// is led here is not told that his log ends earlier: he has read from a later leader.
     pub(super) fn epoch_end(
         &self,
         current: LeaderEpoch,
         epoch: LeaderEpoch,
     ) -> Result<PartitionAnswer<D::File>, PartitionError> {
         let leader = self.leading(current)?;
+        let present = leader.epoch();
+        if epoch > present {
+            return Err(PartitionError::UnknownLeaderEpoch { asked: epoch, present });
+        }
         let log_end = self.log.offsets().log_end();
-        let found = if epoch == leader.epoch() {
+        let found = if epoch == present {
             Some((epoch, log_end))
         } else {
             self.log.epochs().end_offset_for(epoch, log_end)

@@ -6,6 +6,7 @@
 
 mod append;
 mod coordinate;
+mod doubt;
 mod follower;
 mod leader;
 mod list;
@@ -120,6 +121,7 @@ impl<D: Disk> Partition<D> {
                     coordination.handle_timeout(core.now);
                 }
                 self.apply_retention(core);
+                self.expire_doubts(core);
             }
             Role::Follower(follower) => {
                 follower.machine.handle_timeout(core.now.mono);
@@ -218,7 +220,8 @@ impl<D: Disk> Partition<D> {
             Role::Leader(leader) => {
                 let groups = leader.coordination.as_ref().and_then(|groups| groups.poll_timeout());
                 let retention = self.retains().then_some(self.next_retention);
-                [leader.machine.poll_timeout(), groups, retention].into_iter().flatten().min()
+                let doubt = leader.doubts.iter().map(doubt::Doubt::until).min();
+                [leader.machine.poll_timeout(), groups, retention, doubt].into_iter().flatten().min()
             }
             Role::Follower(follower) => {
                 follower.machine.poll_timeout().into_iter().chain(self.restart_at).min()

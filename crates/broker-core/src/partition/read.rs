@@ -37,6 +37,7 @@ impl<D: Disk> Partition<D> {
                 let high_watermark = self.high_watermark();
                 self.reads.insert(ticket.sequence, WaitingRead::Fetch { origin, high_watermark });
             }
+            Err(PartitionError::OffsetOutOfRange) if self.doubt_if_beyond(core, origin, call) => {}
             Err(error) => core.answer(origin, PartitionAnswer::Failed(error)),
         }
     }
@@ -46,7 +47,7 @@ impl<D: Disk> Partition<D> {
         let end = match leader.read_bound(call.offset) {
             ReadBound::Upto(end) => end,
             ReadBound::Wait => return Ok(ReadOutcome::Ready(nothing_at(call.offset))),
-            ReadBound::OutOfRange => return Err(PartitionError::OffsetOutOfRange),
+            ReadBound::OutOfRange | ReadBound::Beyond => return Err(PartitionError::OffsetOutOfRange),
         };
         if call.max_bytes == 0 && !call.at_least_one {
             return Ok(ReadOutcome::Ready(nothing_at(call.offset)));

@@ -203,6 +203,34 @@ fn a_waiting_reader_learns_of_the_new_leader() {
 }
 
 #[test]
+fn a_leader_that_was_replaced_unknown_to_it_says_nothing_for_sure_of_later_positions() {
+    let (mut cluster, id) = three();
+    let old = cluster.leader(id);
+    cluster.produce(old, "t", 0, -1, batch(&["a"]));
+    cluster.behind.insert(old);
+    cluster.fence(old);
+    let next = cluster.leader(id);
+    cluster.produce(next, "t", 0, -1, batch(&["b", "c"]));
+    let reader = cluster.open(old);
+    let code = |cluster: &mut Cluster| {
+        let frame = cluster.take_response(old, reader)?;
+        let response: kafka_wire::messages::fetch::FetchResponse<'_> = parse(&frame, 12);
+        Some(response.responses[0].partitions[0].error_code)
+    };
+    cluster.send(old, reader, 12, &fetch_request("t", 0, 3, 0));
+    cluster.run();
+    assert_eq!(code(&mut cluster), None, "its record is refused, and its own metadata says that it leads");
+    cluster.pass(4 * SECOND);
+    assert_eq!(code(&mut cluster), Some(ErrorCode::OffsetNotAvailable));
+    cluster.send(old, reader, 12, &fetch_request("t", 0, 3, 0));
+    cluster.run();
+    cluster.catch_up(old);
+    cluster.run();
+    assert_eq!(code(&mut cluster), Some(ErrorCode::NotLeaderOrFollower));
+    assert_eq!(cluster.fetch(next, "t", 0, 4).error_code, ErrorCode::OffsetOutOfRange);
+}
+
+#[test]
 fn the_latest_offset_is_not_told_before_the_new_leader_knows_it() {
     let (mut cluster, id) = three();
     let leader = cluster.leader(id);
@@ -258,7 +286,8 @@ fn ends_of_epochs_are_told() {
     };
     assert_eq!(end(0), (ErrorCode::None, 0, 2));
     assert_eq!(end(epoch), (ErrorCode::None, epoch, 3));
-    assert_eq!(end(epoch + 5), (ErrorCode::None, epoch, 3));
+    // Who knows a later epoch has read from a later leader: that his log ends here is not said.
+    assert_eq!(end(epoch + 5), (ErrorCode::UnknownLeaderEpoch, -1, -1));
 }
 
 #[test]

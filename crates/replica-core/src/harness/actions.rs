@@ -128,7 +128,7 @@ impl World {
                     self.requests.push(Request { from, incarnation, attempt, proposal, answer: None });
                 }
             }
-            LeaderAction::Resign(_) => {}
+            LeaderAction::Resign(_) | LeaderAction::Confirmed { .. } => {}
             LeaderAction::Alarm(
                 alarm @ (LeaderAlarm::MemberBehind { .. } | LeaderAlarm::Conflict { .. }),
             )

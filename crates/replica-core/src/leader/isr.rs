@@ -137,7 +137,8 @@ impl Leader {
         }
         let (judged, due) = (self.judged(), self.due_to_leave(now));
         let added = judged.additions();
-        if added.is_empty() && due.is_empty() && !judged.suspicion_can_end() {
+        let proof_due = self.confirmation.is_due(now);
+        if added.is_empty() && due.is_empty() && !judged.suspicion_can_end() && !proof_due {
             return;
         }
         let proposal = judged.proposal(&added, self.with_unfit(due));
@@ -179,6 +180,7 @@ impl Leader {
         self.attempts += 1;
         let (attempt, next_try) = (self.attempts, now.after(self.settings.isr_answer_timeout));
         self.actions.push_back(LeaderAction::RequestIsr { attempt, proposal: proposal.clone() });
+        self.confirmation.hold_off(now.after(self.settings.backoff_max));
         self.pending = Some(Pending { proposal, added, attempt, refused: false, next_try });
     }
 

@@ -16,8 +16,11 @@ pub enum ReadBound {
     Upto(Offset),
     /// Between the high watermark and the appended end: wait, and come back empty. It is not out of range.
     Wait,
-    /// Below the log start or above the appended end.
+    /// Below the log start, which never goes back: no leader has it any more.
     OutOfRange,
+    /// Above the appended end. A leader that came after may have it: out of range only if [`Leader::confirm`] proves
+    /// that there is none.
+    Beyond,
 }
 
 /// Why a client that names a leader epoch is refused.
@@ -88,8 +91,10 @@ impl Leader {
     /// How far a client may read from `offset` (R1).
     #[must_use]
     pub fn read_bound(&self, offset: Offset) -> ReadBound {
-        if offset < self.log.log_start || offset > self.log.appended_end {
+        if offset < self.log.log_start {
             ReadBound::OutOfRange
+        } else if offset > self.log.appended_end {
+            ReadBound::Beyond
         } else if offset < self.log.high_watermark {
             let beyond = if on(Mutation::R1) { self.log.appended_end } else { self.log.high_watermark };
             ReadBound::Upto(beyond)

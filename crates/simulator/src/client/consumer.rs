@@ -195,12 +195,7 @@ impl Lane {
         match answer.error_code {
             ErrorCode::None => self.take_records(world, asked, answer),
             ErrorCode::OffsetOutOfRange => {
-                world.oracle_out_of_range(
-                    asked.known.key,
-                    self.position,
-                    asked.named_epoch,
-                    asked.known.epoch,
-                );
+                world.oracle_out_of_range(asked.known.key, self.position, asked.known.epoch);
                 self.position = world.oracle.log_start(asked.known.key);
                 self.refused(world);
             }

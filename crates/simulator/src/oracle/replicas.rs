@@ -1,14 +1,14 @@
 //! Each replica after each step: what it shows of itself against the disks and against what is committed.
 
 use broker_core::{LeaderStanding, ReplicaRole, ReplicaStanding};
-use log_core::batch::BatchHeader;
+use log_core::batch::{BatchHeader, check_stored};
 use log_core::{BrokerId, TopicPartition};
 
 use super::History;
 use super::committed::identity;
 use super::history::Attempt;
 use super::log::{Side, visit};
-use crate::world::{World, index_of, words};
+use crate::world::{World, crc, index_of, words};
 
 /// What was seen of a replica last.
 #[derive(Debug)]
@@ -46,14 +46,11 @@ impl World {
 
     fn oracle_replica(&mut self, broker: usize, process: u64, standing: ReplicaStanding) {
         let key = standing.partition;
-        let before = self.oracle.watches.remove(&(broker, key));
-        if before
-            .as_ref()
-            .is_some_and(|before| before.process == process && before.standing == standing && !before.cut)
-        {
-            self.oracle.watches.extend(before.map(|before| ((broker, key), before)));
+        let same = |before: &Watch| before.process == process && before.standing == standing && !before.cut;
+        if self.oracle.watches.get(&(broker, key)).is_some_and(same) {
             return;
         }
+        let before = self.oracle.watches.remove(&(broker, key));
         let mut watch = self.watch_anew(broker, process, &standing, before.as_ref());
         if let ReplicaRole::Leader(leader) = &standing.role {
             self.oracle_leader(broker, &standing, leader, before.as_ref());
@@ -214,23 +211,17 @@ impl World {
         let from = self.oracle.committed_end(key);
         let any_first = self.head.topic(key.topic_id).is_none_or(|topic| topic.name_used_before)
             || self.oracle.log_start(key) > 0;
-        let disk = &self.machine(self.sound_holder(broker, key, leader)).disk.another_handle();
+        let batches = self.sound_batches(broker, key, leader, from, to);
         let history = &self.oracle.history;
         let committed = self.oracle.committed.entry(key).or_default();
-        let mut wrong = None;
-        let reached = visit(disk, key, Side::Cached, from, |header, whole| {
-            if header.next_offset().0 > to {
-                return false;
-            }
-            wrong = not_failed(history, header, whole)
-                .and_then(|()| committed.push(header, whole, any_first))
-                .err();
-            wrong.is_none()
+        let mut pushed = batches.iter().map(|(header, whole)| {
+            not_failed(history, header, whole).and_then(|()| committed.push(header, whole, any_first))
         });
-        if let Some(wrong) = wrong {
+        if let Some(Err(wrong)) = pushed.find(Result::is_err) {
             return self.oracle.violate("committed", format!("{}: {wrong}", words(key)));
         }
-        if self.oracle.committed_end(key) != to {
+        let reached = self.oracle.committed_end(key);
+        if reached != to {
             let text =
                 format!("leader {broker} commits {} up to {to}, its log reaches {reached}", words(key));
             return self.oracle.violate("committed", text);
@@ -239,11 +230,39 @@ impl World {
         self.check_seats_from(key, from);
     }
 
-    /// Whose log shows what a leader commits: its own, or where that is rotten, which it need not know, a member's.
-    fn sound_holder(&self, leads: usize, key: TopicPartition, leader: &LeaderStanding) -> usize {
-        let members = leader.maximal_isr.iter().map(|member| index_of(*member));
-        let mut holders = std::iter::once(leads).chain(members);
-        holders.find(|holder| !self.machine(*holder).rotten.contains(&key)).unwrap_or(leads)
+    /// What a leader commits: as its own log holds it, or where that is rotten, which it need not know, a member's. Not a
+    /// member's before its own: a disk may be lost since the member said that it has it.
+    fn sound_batches(
+        &self,
+        leads: usize,
+        key: TopicPartition,
+        leader: &LeaderStanding,
+        from: i64,
+        to: i64,
+    ) -> Vec<(BatchHeader, Vec<u8>)> {
+        let own = self.batches(leads, key, from, to);
+        if !self.machine(leads).rotten.contains(&key) {
+            return own;
+        }
+        let is_whole = |batches: &Vec<(BatchHeader, Vec<u8>)>| {
+            let sound = batches.iter().all(|(_, whole)| check_stored(whole, crc).is_ok());
+            sound && batches.last().map_or(from, |(header, _)| header.next_offset().0) == to
+        };
+        let members = leader.maximal_isr.iter().map(|member| self.batches(index_of(*member), key, from, to));
+        std::iter::once(own.clone()).chain(members).find(is_whole).unwrap_or(own)
+    }
+
+    /// The batches of a log as a process sees them, from one offset up to another.
+    fn batches(&self, broker: usize, key: TopicPartition, from: i64, to: i64) -> Vec<(BatchHeader, Vec<u8>)> {
+        let mut batches = Vec::new();
+        visit(&self.machine(broker).disk.another_handle(), key, Side::Cached, from, |header, whole| {
+            let below = header.next_offset().0 <= to;
+            if below {
+                batches.push((*header, whole.to_vec()));
+            }
+            below
+        });
+        batches
     }
 
     /// Everything below a high watermark is what was committed there.
@@ -345,16 +364,15 @@ impl World {
         }
     }
 
-    /// A client that named the epoch it knows is told that its position is out of range.
+    /// A client is told that its position, up to which it has read, is out of range.
     pub(crate) fn oracle_out_of_range(
         &mut self,
         key: TopicPartition,
         position: i64,
-        named: bool,
         epoch: log_core::LeaderEpoch,
     ) {
         let (start, end) = (self.oracle.log_start(key), self.oracle.committed_end(key));
-        if named && position >= start && position <= end && !self.oracle.deleted.contains(&key.topic_id) {
+        if position >= start && position <= end && !self.oracle.deleted.contains(&key.topic_id) {
             let text = format!(
                 "position {position} of {} is out of range for the leader of epoch {epoch:?}, {start} to {end} is there",
                 words(key)
