@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, defaults, faults, fuzz, layers, sim, test, tidy, tools, workspace};
+use crate::{codegen, defaults, faults, fuzz, layers, sim, soak, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -21,6 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     all.extend(sim::steps());
     if !options.quick {
         all.extend(test::cluster_steps());
+        all.push(Step::inside("soak, a share", soak::share));
         all.push(Step::inside("fuzzing, a share", fuzz::share));
     }
     let result = steps::run(all);

@@ -17,7 +17,7 @@ pub(crate) mod layout;
 mod measure;
 pub(crate) mod node;
 mod ports;
-mod ready;
+pub(crate) mod ready;
 pub(crate) mod restart;
 mod screen;
 mod task;
@@ -117,6 +117,31 @@ impl Cluster {
         self.running.iter().map(|running| running.pid).collect()
     }
 
+    /// Ends the process of a node at once, as `kill -9` does, and waits until it is gone.
+    pub(crate) fn kill(&mut self, node: u16) -> Result<()> {
+        let place = self.running.iter().position(|running| running.node == node);
+        let Some(place) = place else { bail!("node {node} does not run") };
+        let mut running = self.running.remove(place);
+        node::kill(running.pid);
+        running.await_end(Instant::now() + node::STOP_LIMIT);
+        self.forget_ends(|pid| pid == running.pid);
+        Ok(())
+    }
+
+    /// Starts the process of a node anew, and waits for nothing.
+    pub(crate) fn start_again(&mut self, node: u16) -> Result<()> {
+        let Some(known) = self.layout.nodes.iter().find(|known| known.id == node) else {
+            bail!("there is no node {node}")
+        };
+        self.running.push(Running::start(known, &self.layout, self.sender.clone())?);
+        Ok(())
+    }
+
+    /// The process of a node, if it runs.
+    pub(crate) fn pid_of(&self, node: u16) -> Option<u32> {
+        self.running.iter().find(|running| running.node == node).map(|running| running.pid)
+    }
+
     fn live(&mut self, task: Option<&str>) -> Result<ExitCode> {
         let started = Instant::now();
         let Some(status) = self.start()? else { return Ok(ExitCode::from(130)) };
@@ -206,13 +231,14 @@ impl Cluster {
             running.await_end(deadline);
         }
         ours.iter().for_each(|pid| node::await_gone(*pid, deadline));
-        self.forget_ends();
+        self.forget_ends(|_| true);
     }
 
-    /// The ends that were asked for are no news to whoever starts the cluster again.
-    fn forget_ends(&self) {
+    /// The ends that were asked for are no news to whoever starts the cluster or the node again.
+    fn forget_ends(&self, asked_for: impl Fn(u32) -> bool) {
         let left: Vec<Event> = self.events.try_iter().collect();
-        for event in left.into_iter().filter(|event| !matches!(event, Event::Ended { .. })) {
+        let is_news = |event: &Event| !matches!(event, Event::Ended { pid, .. } if asked_for(*pid));
+        for event in left.into_iter().filter(is_news) {
             // This value holds the receiver.
             let _ = self.sender.send(event);
         }

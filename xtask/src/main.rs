@@ -18,6 +18,7 @@ mod fuzz;
 mod layers;
 mod process;
 mod sim;
+mod soak;
 mod steps;
 mod test;
 mod tidy;
@@ -51,6 +52,8 @@ enum Command {
     Compat(compat::Options),
     /// Kill brokers under load, again and again, and check what producers were promised
     Faults(faults::Options),
+    /// Kill brokers under a load that lasts, and check that nothing is lost and nothing grows
+    Soak(soak::Options),
     /// Run whole brokers in one thread under seeded faults, and look at every step
     Sim(sim::Options),
     /// Write the Kafka messages that the schemas in crates/kafka-wire/schemas describe
@@ -105,6 +108,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Browser(options) => browser::run(&options)?,
         Command::Wasm(options) => wasm::run(&options)?,
         Command::Faults(options) => faults::run(&options)?,
+        Command::Soak(options) => soak::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fuzz(options) => fuzz::run(&options)?,
         Command::Defaults { check } => defaults::run(check)?,

@@ -72,7 +72,8 @@ pub(crate) fn cluster_steps() -> Vec<Step> {
     all
 }
 
-fn debug_binary() -> PathBuf {
+/// The binary that the tests have built.
+pub(crate) fn debug_binary() -> PathBuf {
     workspace::target_dir().join("debug/highwater")
 }
 

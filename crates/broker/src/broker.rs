@@ -20,9 +20,9 @@ use quorum::{ENTRIES_KEPT_BEHIND_SNAPSHOT, RaftQuorum, Start};
 use replica::{PeerEndpoint, Pool, Target};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::runtime::LocalRuntime;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 use crate::boot::{self, Addresses, Home, Sockets};
 use crate::browser::{Keeper, Origins, Rules, Seats};
@@ -162,9 +162,8 @@ impl Drop for Broker {
 
 type Started<T> = std_mpsc::Sender<Result<T, BootError>>;
 
-fn runtime() -> Result<Runtime, BootError> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(BootError::Thread)?;
+fn runtime() -> Result<LocalRuntime, BootError> {
+    let runtime = shard_thread::runtime().map_err(BootError::Thread)?;
     timer_grid::adopt(Instant::now());
     Ok(runtime)
 }
@@ -186,7 +185,7 @@ fn serve(
         Ok(runtime) => runtime,
         Err(error) => return told(error),
     };
-    LocalSet::new().block_on(&runtime, async {
+    runtime.block_on(async {
         match Running::start(config, control, standing, started).await {
             Ok(running) => running.run(inbox).await,
             Err(error) => told(error),
@@ -305,7 +304,8 @@ impl Running {
         let Browsers { rules, seats, keeper, door } = browsers;
         let tls = keeper.is_of_the_user().then(|| sockets.tls.http.clone());
         let http = TcpListener::from_std(sockets.http).map_err(BootError::Socket)?;
-        let status = status(self.home.format.broker, host, shards.clone(), shown.clone(), clock);
+        let peers = self.peers.clone();
+        let status = status(self.home.format.broker, host, peers, shards.clone(), shown.clone(), clock);
         let announce = announcer(host.clone(), keeper.clone(), door);
         let (rotated, announced) = (keeper.clone(), announce.clone());
         let rotate = Box::new(move || rotated.rotate().map(|()| announced()));
@@ -464,6 +464,7 @@ fn let_in(shards: Vec<ShardSender<disk::File>>) -> Box<dyn Fn(WebSocket)> {
 fn status(
     broker: BrokerId,
     host: &Rc<ControlHost<FileDisk, RaftQuorum>>,
+    peers: PeerEndpoint,
     shards: Vec<ShardSender<disk::File>>,
     standing: watch::Receiver<Standing>,
     clock: Clock,
@@ -484,7 +485,8 @@ fn status(
             async move { joining::make_token(&host, clock.now().wall).await.map(|token| token.to_string()) };
         Box::pin(made) as std::pin::Pin<Box<dyn Future<Output = _>>>
     };
-    Status { broker, standing, image: host.image(), shards: Box::new(ask), make_token: Box::new(make_token) }
+    let (shards, make_token) = (Box::new(ask), Box::new(make_token));
+    Status { broker, standing, image: host.image(), peers, shards, make_token }
 }
 
 /// The thread of a broker in memory: Control and its one shard together.
@@ -501,7 +503,7 @@ fn serve_in_memory(
             return ExitCode::Clean;
         }
     };
-    LocalSet::new().block_on(&runtime, async {
+    runtime.block_on(async {
         let clock = Clock::start();
         let disk = MemoryDisk::new();
         let (sender, receiver) = mpsc::unbounded_channel();

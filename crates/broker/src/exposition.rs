@@ -17,12 +17,19 @@ pub(crate) fn write(text: &mut String, reports: &[ShardReport]) {
         };
         report.metrics.each(&mut take);
         report.gauges.each(&mut take);
+        driver(report).into_iter().for_each(take);
     }
     for (name, (is_counter, lines)) in families {
         let kind = if is_counter { "counter" } else { "gauge" };
         writeln!(text, "# TYPE {name} {kind}").expect("writing into a text does not fail");
         text.extend(lines);
     }
+}
+
+/// What the driver of a shard counts beside it. The names are for ever, as those of the shard are.
+fn driver(report: &ShardReport) -> [Metric; 2] {
+    let gauge = |name, value| Metric { name, label: None, is_counter: false, value };
+    [gauge("highwater_tasks", report.tasks), gauge("highwater_replica_streams", report.replica_streams)]
 }
 
 fn line(report: &ShardReport, metric: &Metric) -> String {

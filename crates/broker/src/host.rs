@@ -147,6 +147,8 @@ where
             shard: self.links.shard,
             metrics: state.shard.metrics().clone(),
             gauges: state.shard.gauges(),
+            tasks: tokio::runtime::Handle::current().metrics().num_alive_tasks() as u64,
+            replica_streams: self.replication.open_streams(),
         }
     }
 

@@ -36,6 +36,10 @@ pub(crate) struct ShardReport {
     pub(crate) shard: ShardId,
     pub(crate) metrics: ShardMetrics,
     pub(crate) gauges: ShardGauges,
+    /// Tasks of its thread that have not ended.
+    pub(crate) tasks: u64,
+    /// Replication streams that are open, to leaders and from followers.
+    pub(crate) replica_streams: u64,
 }
 
 /// What other threads hand to Control's.

@@ -50,6 +50,11 @@ impl<F: Served> Replication<F> {
         (stream, outlet)
     }
 
+    /// How many streams are open.
+    pub(crate) fn open_streams(&self) -> u64 {
+        self.outlets.borrow().len() as u64
+    }
+
     pub(crate) fn send(&self, stream: StreamId, rope: Rope<F>) {
         if let Some(outlet) = self.outlets.borrow().get(&stream) {
             outlet.waiting.borrow_mut().push_back(rope);

@@ -7,8 +7,9 @@ use std::thread;
 use broker_core::{Door, DoorKind, Shard, ShardConfig};
 use log_store::{Disk, MemoryDisk, MemoryFile};
 use replica::PeerEndpoint;
+use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::Notify;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 use crate::browser::{Rules, Seats};
 use crate::carrier::{self, Served};
@@ -39,13 +40,15 @@ where
     D::File: Served + Send,
 {
     let name = format!("shard-{}", start.config.shard);
-    thread::Builder::new().name(name).spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match runtime {
-            Ok(runtime) => LocalSet::new().block_on(&runtime, run(start)),
-            Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
-        }
+    thread::Builder::new().name(name).spawn(move || match runtime() {
+        Ok(runtime) => runtime.block_on(run(start)),
+        Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
     })
+}
+
+/// One scheduler for all tasks of a thread, which therefore can say how many there are.
+pub(crate) fn runtime() -> std::io::Result<LocalRuntime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 async fn run<D>(start: ShardStart<D>)

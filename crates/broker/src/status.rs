@@ -9,6 +9,7 @@ use broker_core::message::AdminError;
 use log_core::BrokerId;
 use metadata_core::record::{BrowserCertificate, BrowserDoor};
 use metadata_core::{ClusterImage, Listener};
+use replica::PeerEndpoint;
 use tokio::sync::{oneshot, watch};
 
 use crate::http::WEBSOCKET_PATH;
@@ -39,6 +40,7 @@ pub(crate) struct Status {
     pub(crate) broker: BrokerId,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) image: watch::Receiver<Arc<ClusterImage>>,
+    pub(crate) peers: PeerEndpoint,
     pub(crate) shards: AskShards,
     pub(crate) make_token: MakeToken,
 }
@@ -66,6 +68,9 @@ impl Status {
         gauge(&mut text, "highwater_is_controller", u64::from(standing.status.is_controller));
         gauge(&mut text, "highwater_controller_known", u64::from(standing.status.controller_known));
         gauge(&mut text, "highwater_clients", u64::from(clients));
+        gauge(&mut text, "highwater_peer_connections", self.peers.open_connections() as u64);
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        gauge(&mut text, "highwater_control_tasks", tasks as u64);
         crate::exposition::write(&mut text, &reports);
         text
     }

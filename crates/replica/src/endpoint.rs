@@ -104,6 +104,12 @@ impl PeerEndpoint {
         self.endpoint.local_addr()
     }
 
+    /// How many connections there are, called and accepted ones, those that are ending included.
+    #[must_use]
+    pub fn open_connections(&self) -> usize {
+        self.endpoint.open_connections()
+    }
+
     /// The next peer that wants in; none once the endpoint is closed.
     pub async fn accept(&self) -> Option<Arrival> {
         let incoming = self.endpoint.accept().await?;

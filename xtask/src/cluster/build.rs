@@ -20,6 +20,16 @@ pub(crate) fn debug() -> Result<PathBuf> {
     build(&[], "debug")
 }
 
+/// An example program of the binary's package, as users' binaries are built.
+pub(crate) fn release_example(name: &str) -> Result<PathBuf> {
+    let status = steps::cargo()
+        .args(["build", "--locked", "--release", "--package", "highwater", "--example", name])
+        .status()
+        .context("cargo could not be started")?;
+    ensure!(status.success(), "{name} does not build");
+    Ok(workspace::target_dir().join("release/examples").join(name))
+}
+
 fn build(profile: &[&str], folder: &str) -> Result<PathBuf> {
     let started = Instant::now();
     let status = steps::cargo()

@@ -58,10 +58,23 @@ pub(crate) fn answers_ok(port: u16, path: &str) -> bool {
     ask(port, path).is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
 }
 
-fn ask(port: u16, path: &str) -> std::io::Result<String> {
+/// The body of a page that a node answers with on its HTTP port; none if it does not answer.
+pub(crate) fn page(port: u16, path: &str) -> Option<String> {
+    let mut answer = String::new();
+    asked(port, path).ok()?.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    (head.split(' ').nth(1) == Some("200")).then(|| body.to_owned())
+}
+
+fn asked(port: u16, path: &str) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    Ok(stream)
+}
+
+fn ask(port: u16, path: &str) -> std::io::Result<String> {
+    let mut stream = asked(port, path)?;
     let mut head = [0; 64];
     let length = stream.read(&mut head)?;
     Ok(String::from_utf8_lossy(head.get(..length).unwrap_or_default()).into_owned())
