@@ -83,6 +83,8 @@ pub enum Mutation {
     B2,
     /// The clean mark is taken away without a sync.
     B3,
+    /// A start that finds the clean mark does not look whether files end where the bound says.
+    D8,
     /// An ISR change without comparing partition epochs.
     C1,
     /// A fenced or stopping member is accepted.

@@ -209,12 +209,13 @@ impl<D: Disk> Partition<D> {
     ) {
         let Role::Leader(leader) = &mut self.role else { return };
         let bytes = usize::try_from(read.bytes).expect("a push is limited to less");
-        let head = Segment::Bytes(push.encode(bytes).into());
-        let batches = records_of(read.slices);
-        let rope = Rope::from_segments(std::iter::once(head).chain(batches.segments().iter().cloned()));
-        core.metrics.bytes_replicated_out += rope.len() as u64;
-        core.actions.push_back(ShardAction::ReplicaSend { stream, rope });
-        leader.machine.handle_pushed(core.now.mono, stream, read.next_offset, bytes);
+        let next_offset = read.next_offset;
+        let action = push_frame(stream, push, read);
+        if let ShardAction::ReplicaSend { rope, .. } = &action {
+            core.metrics.bytes_replicated_out += rope.len() as u64;
+        }
+        core.actions.push_back(action);
+        leader.machine.handle_pushed(core.now.mono, stream, next_offset, bytes);
     }
 
     /// The follower's place is gone from the log, or the log cannot be read: the machine hears of either elsewhere; this
@@ -232,7 +233,16 @@ impl<D: Disk> Partition<D> {
     }
 }
 
-fn empty_at<F>(offset: Offset) -> ReadSlices<F> {
+/// A push and the batches that were read for it, as one frame.
+pub(super) fn push_frame<F: Clone>(stream: StreamId, push: Push, read: ReadSlices<F>) -> ShardAction<F> {
+    let bytes = usize::try_from(read.bytes).expect("a push is limited to less");
+    let head = Segment::Bytes(push.encode(bytes).into());
+    let batches = records_of(read.slices);
+    let rope = Rope::from_segments(std::iter::once(head).chain(batches.segments().iter().cloned()));
+    ShardAction::ReplicaSend { stream, rope }
+}
+
+pub(super) fn empty_at<F>(offset: Offset) -> ReadSlices<F> {
     ReadSlices { slices: Vec::new(), bytes: 0, next_offset: offset }
 }
 

@@ -10,6 +10,7 @@ mod doubt;
 mod follower;
 mod leader;
 mod list;
+mod old_epoch;
 mod open;
 mod read;
 mod rewrite;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use log_core::{MonoTime, Offset, Session, TopicPartition};
 use log_store::{Completion, Disk, Fault, LogEvent, LogId, PartitionLog, StartVerdict};
 use metadata_core::Topic;
-use replica_core::{Settings, StreamId};
+use replica_core::{Leader, Settings, StreamId};
 
 use crate::action::ShardAction;
 use crate::error::PartitionError;
@@ -65,6 +66,8 @@ pub(crate) struct Partition<D: Disk> {
     scrub: Option<Scrub>,
     /// Damage that a re-reading found.
     found: Option<Fault>,
+    /// The machine of an epoch that was left, which is none but where L10 is broken.
+    old_epoch: Option<Box<Leader>>,
     gone: bool,
 }
 
@@ -145,6 +148,7 @@ impl<D: Disk> Partition<D> {
                 worked = true;
             }
             worked |= self.act(core, streams);
+            worked |= self.push_from_old_epoch(core);
             worked |= self.coordinate(core);
             if !worked && self.incoming.is_empty() && self.found.is_none() {
                 break;

@@ -69,6 +69,7 @@ impl<D: Disk> Partition<D> {
             restart_at: None,
             scrub: None,
             found: None,
+            old_epoch: None,
             gone: false,
         })
     }

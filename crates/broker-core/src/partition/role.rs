@@ -9,6 +9,7 @@
 //!    └──────────────► Follower    any ─────────────► Damaged ── seat lost, all dropped, reset applied ──► Idle
 //! ```
 
+use log_core::mutation::{Mutation, on};
 use log_core::{BrokerEpoch, LeaderEpoch, MonoTime, Offset, TopicPartition};
 use log_store::{Disk, Fault};
 use metadata_core::Condition;
@@ -73,7 +74,7 @@ impl<D: Disk> Partition<D> {
             self.become_damaged(core, streams, fault);
             return self.reconcile_damaged(core, &view);
         }
-        let ready = registered && self.recovered && self.log.fault().is_none();
+        let ready = (registered || on(Mutation::B1)) && self.recovered && self.log.fault().is_none();
         self.follow_view(core, streams, view, ready);
     }
 
@@ -152,6 +153,7 @@ impl<D: Disk> Partition<D> {
     pub(super) fn end_leadership(&mut self, core: &mut Core<D>, error: &PartitionError) {
         self.refuse_incoming(core, error);
         if let Role::Leader(leader) = std::mem::replace(&mut self.role, Role::Idle) {
+            self.keep_old_epoch(&leader.machine);
             leader.dismiss(core, error);
         }
         self.refuse_reads(core, error);

@@ -1,6 +1,6 @@
 //! What the machines of replication are told of the partition: the cluster image in their words, and the own log.
 
-use log_core::{BrokerEpoch, LeaderEpoch, TopicPartition};
+use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition};
 use log_store::{Disk, PartitionLog};
 use metadata_core::{ClusterImage, Condition, Standing};
 use replica_core::{LogFacts, PartitionView, ReplicaView};
@@ -50,10 +50,13 @@ impl<D: Disk> Partition<D> {
             Role::Idle => ReplicaRole::Idle,
             Role::Leader(leader) => {
                 let view = leader.machine.view();
+                // Counted here and not by the machine: whoever looks from outside holds it against this.
+                let sound =
+                    |member: &&BrokerId| view.replica(**member).is_some_and(|replica| !replica.suspect);
                 ReplicaRole::Leader(LeaderStanding {
                     epoch: leader.machine.epoch(),
                     maximal_isr: leader.machine.maximal_isr(),
-                    sound_isr: view.sound_isr_members(),
+                    sound_isr: view.isr.iter().filter(sound).count(),
                     min_isr: view.effective_min_isr,
                 })
             }

@@ -236,6 +236,13 @@ impl FileNode {
         }
     }
 
+    /// Everything from `len` on is gone.
+    pub(super) fn shorten(&mut self, len: usize) {
+        self.set_durable_len(self.durable_len.min(len));
+        self.cached_len = self.cached_len.min(len);
+        self.restart();
+    }
+
     /// Rot: flips bits of the platter, and of the cache where it is clean.
     pub(super) fn rot(&mut self, position: usize, mask: u8) {
         if let Some(byte) = self.durable.get_mut(position) {

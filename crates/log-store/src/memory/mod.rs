@@ -192,6 +192,14 @@ impl MemoryDisk {
         }
     }
 
+    /// A file loses everything from `len` on, on the platter and in the cache, as by a fault of the file system.
+    pub fn shorten(&self, path: &str, len: u64) {
+        let medium = &mut *self.medium.borrow_mut();
+        if let Some(file) = medium.tree.find(path).and_then(|id| medium.tree.file(id)) {
+            file.shorten(len as usize);
+        }
+    }
+
     /// The page cache drops all clean files.
     pub fn evict(&self) {
         self.medium.borrow_mut().tree.files().for_each(file::FileNode::evict);

@@ -115,11 +115,7 @@ impl<D: Disk> PartitionLog<D> {
         match step {
             // The checkpoint on disk knows all epochs below a lower bound, and more.
             Step::Bound(bound) => self.write_slot(disk, bound)?,
-            Step::PresentBound => {
-                let present = self.present_bound();
-                let bound = mutated(Mutation::S3, present, Bound { end: self.end_point(), ..present });
-                self.start_bound(disk, bound)?;
-            }
+            Step::PresentBound => self.start_bound(disk, self.present_bound())?,
             Step::Quarantine(parts) => self.copy_to_quarantine(disk, &parts)?,
             Step::Remove(paths) => {
                 self.remove_files(disk, &paths)?;

@@ -8,7 +8,7 @@
 use log_core::Offset;
 use log_core::batch::BatchHeader;
 use log_core::index::SegmentIndexes;
-use log_core::mutation::{Mutation, mutated};
+use log_core::mutation::{Mutation, mutated, on};
 use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
 use super::PartitionLog;
@@ -304,6 +304,9 @@ impl<D: Disk> PartitionLog<D> {
                 (StartVerdict::Suspect { at }, steps)
             }
         };
+        if on(Mutation::S3) {
+            steps.insert(0, Step::Bound(Bound { end: self.end_point(), ..self.present_bound() }));
+        }
         steps.push(Step::PresentBound);
         self.start_job(disk, Job::new(JobEnd::Recovered, steps));
         Ok(verdict)

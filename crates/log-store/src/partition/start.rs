@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use log_core::mutation::{Mutation, on};
 use log_core::segment::{SegmentFile, SegmentKind};
 use log_core::{EpochCache, LeaderEpoch, LogOffsets, Now, Offset, ProducerTable};
 
@@ -210,7 +211,7 @@ impl<D: Disk> PartitionLog<D> {
         }
         self.remove_leftovers(disk, found.leftovers, &bound)?;
         self.load_epochs(disk, &bound)?;
-        let verdict = if facts.clean && self.ends_at(&bound) {
+        let verdict = if facts.clean && (self.ends_at(&bound) || on(Mutation::D8)) {
             self.rebuild_producers(disk, bound.end.offset)?;
             self.plan_roll(self.timers.now());
             StartVerdict::Clean

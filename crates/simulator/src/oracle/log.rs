@@ -41,6 +41,36 @@ pub(super) fn visit(
     reach.next.unwrap_or(from).max(from)
 }
 
+/// A batch on a platter: where it begins and ends in its file, and the offset after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) next_offset: i64,
+}
+
+/// The last segment's file on a platter, and the batches in it.
+pub(crate) fn last_segment(disk: &MemoryDisk, key: TopicPartition) -> Option<(String, Vec<Placed>)> {
+    let dir = partition_dir(&key);
+    let base = disk.numbers(&dir, ".log", true).into_iter().last()?;
+    let path = format!("{dir}/{base:020}.log");
+    let mut placed = Vec::new();
+    disk.with_durable(&path, |bytes| {
+        let (mut position, mut next) = (0, base);
+        while let Some(rest) = bytes.get(position..)
+            && let Ok(header) = BatchHeader::parse(rest)
+            && header.base_offset.0 == next
+            && rest.len() >= header.batch_bytes
+        {
+            let from = position;
+            position += header.batch_bytes;
+            next = header.next_offset().0;
+            placed.push(Placed { from: from as u64, to: position as u64, next_offset: next });
+        }
+    })?;
+    Some((path, placed))
+}
+
 /// How far a visit came.
 struct Reach {
     next: Option<i64>,

@@ -14,6 +14,7 @@ use log_core::{TopicId, TopicPartition};
 use committed::Committed;
 pub(crate) use committed::identity;
 pub(crate) use history::{Attempt, History};
+pub(crate) use log::{Placed, last_segment};
 use replicas::Watch;
 
 /// Something that must never be.

@@ -66,6 +66,19 @@ impl World {
         }
     }
 
+    /// A broker is registered: with a new disk it has no seat, not even where nobody else has one.
+    pub(crate) fn oracle_registered(&mut self, before: &ClusterImage, broker: BrokerId) {
+        let directory = |image: &ClusterImage| image.broker(broker).map(|found| found.directory);
+        if directory(before).is_none_or(|known| Some(known) == directory(&self.head)) {
+            return;
+        }
+        let kept = self.head.partitions_of(broker).find(|(_, found)| found.has_seat(broker));
+        if let Some((key, _)) = kept {
+            let text = format!("broker {} has a new disk and a seat of {}", index_of(broker), words(key));
+            self.oracle.violate("new disk", text);
+        }
+    }
+
     fn count_changes(&mut self, before: &Partition, after: &Partition) {
         let counted = [
             ("elections", after.leader_epoch > before.leader_epoch),

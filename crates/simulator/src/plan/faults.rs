@@ -60,16 +60,27 @@ pub(crate) enum Fault {
     DeleteRecords { topic: usize, seed: u64 },
     /// Every client connection breaks.
     DropClients,
+    /// A leader is down for long, and a follower of it for a moment, in which the end of its log rots or is lost; perhaps
+    /// it dies again as soon as it has started.
+    DamageTail { down: u64, seed: u64 },
+    /// The disk is lost that alone has a seat of some partition: what was committed there is lost, and the operator makes
+    /// the topic anew.
+    WipeHolder { down: u64, seed: u64 },
 }
 
 /// The kinds, in the order of the weights.
-const KINDS: usize = 23;
+const KINDS: usize = 25;
+
+/// Kinds from here on happen only where a mix prefers them.
+const PREFERRED_ONLY: usize = 23;
 
 /// Draws all faults of a run.
 pub(super) fn draw(dice: &mut Dice, mix: Mix, brokers: usize, fault_time: u64) -> Vec<Planned> {
     let weights = weights(dice, mix);
     let pause = dice.pick(&[(50 * MS, 600 * MS), (200 * MS, 1_500 * MS), (500 * MS, 4_000 * MS)]);
     let down = dice.pick(&[(2 * MS, 300 * MS), (100 * MS, 2_000 * MS), (1_000 * MS, 6_000 * MS)]);
+    let (pause, down) =
+        if mix == Mix::Storm { ((5 * MS, 150 * MS), (2 * MS, 200 * MS)) } else { (pause, down) };
     let mut faults = Vec::new();
     let mut at = dice.below(500 * MS);
     while at < fault_time {
@@ -84,6 +95,10 @@ pub(super) fn draw(dice: &mut Dice, mix: Mix, brokers: usize, fault_time: u64) -
 fn weights(dice: &mut Dice, mix: Mix) -> [u64; KINDS] {
     let mut weights = [0; KINDS];
     for (kind, weight) in weights.iter_mut().enumerate() {
+        if kind >= PREFERRED_ONLY {
+            *weight = favour(mix, kind);
+            continue;
+        }
         let drawn = if dice.permille(550) { dice.pick(&[1, 2, 4]) } else { 0 };
         let rare = matches!(kind, 2 | 12 | 13 | 14);
         *weight = if rare { drawn } else { drawn * 2 };
@@ -91,6 +106,7 @@ fn weights(dice: &mut Dice, mix: Mix) -> [u64; KINDS] {
     }
     if weights.iter().all(|weight| *weight == 0) {
         weights = [1; KINDS];
+        weights.iter_mut().skip(PREFERRED_ONLY).for_each(|weight| *weight = 0);
     }
     weights
 }
@@ -104,6 +120,10 @@ fn favour(mix: Mix, kind: usize) -> u64 {
         Mix::Disks => &[0, 1, 8, 9, 10, 11, 12],
         Mix::Network => &[1, 5, 6, 7, 22],
         Mix::Topics => &[0, 19, 20, 21],
+        Mix::Storm => &[0, 1, 3, 4, 5, 8, 10, 18, 20],
+        Mix::Late => &[4, 5, 6, 15, 17],
+        Mix::Tails => &[23],
+        Mix::Losses => &[0, 4, 6, 24],
     };
     if favoured.contains(&kind) { 16 } else { 0 }
 }
@@ -153,6 +173,8 @@ fn fault(dice: &mut Dice, kind: usize, brokers: usize, (soonest, latest): (u64, 
         19 => Fault::MinIsr { topic, value: dice.pick(&[1, 2, 2, 3]) },
         20 => Fault::DeleteTopic { topic, after: time },
         21 => Fault::DeleteRecords { topic, seed },
-        _ => Fault::DropClients,
+        22 => Fault::DropClients,
+        23 => Fault::DamageTail { down, seed },
+        _ => Fault::WipeHolder { down, seed },
     }
 }

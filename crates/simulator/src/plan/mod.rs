@@ -29,6 +29,21 @@ pub enum Mix {
     Network,
     /// Topics deleted and created again.
     Topics,
+    /// Faults that follow each other as fast as syncs do.
+    Storm,
+    /// Agreement that takes seconds, and brokers that are away meanwhile.
+    Late,
+    /// Ends of logs that rot or are lost while their leaders are down.
+    Tails,
+    /// Disks lost that alone have a seat.
+    Losses,
+}
+
+impl Mix {
+    /// Whether disks are to be damaged, for which each record needs copies.
+    const fn damages(self) -> bool {
+        matches!(self, Self::Damage | Self::Tails)
+    }
 }
 
 /// A topic of a plan.
@@ -83,7 +98,7 @@ impl Plan {
         let brokers = dice.pick(&[3, 3, 3, 5]);
         let topics = (0..dice.between(1, 2)).map(|number| topic(&mut dice, number, brokers, mix)).collect();
         let fault_time = dice.between(8, 20) * 1_000 * MS;
-        let weather = weather(&mut dice);
+        let weather = weather(&mut dice).under(mix);
         Self {
             seed,
             brokers,
@@ -108,13 +123,14 @@ fn topic(dice: &mut Dice, number: u64, brokers: usize, mix: Mix) -> TopicPlan {
     let most = i16::try_from(brokers).unwrap_or(3);
     let replicas = dice.pick(&[3, 3, 3, 2, most]);
     let min_isr = match mix {
-        Mix::Damage => 2,
+        mix if mix.damages() => 2,
+        Mix::Losses => 1,
         _ => dice.pick(&[2, 2, 2, 1, 3]),
     };
     TopicPlan {
         name: format!("t{number}"),
         partitions: dice.pick(&[1, 1, 2]),
-        replicas: if mix == Mix::Damage { replicas.max(3) } else { replicas },
+        replicas: if mix.damages() { replicas.max(3) } else { replicas },
         min_isr,
         segment_bytes: dice.pick(&[1_024, 2_048, 4_096, 16_384]),
         retention_bytes: dice.permille(150).then_some(8_000),
@@ -130,5 +146,16 @@ fn weather(dice: &mut Dice) -> Weather {
         inside: dice.pick(&[(US, 20 * US), (US, 2 * MS)]),
         commit: dice.pick(&[(MS, 5 * MS), (2 * MS, 60 * MS)]),
         show: dice.pick(&[(200 * US, 3 * MS), (MS, 80 * MS)]),
+    }
+}
+
+impl Weather {
+    /// What a mix is about takes as long as it needs.
+    const fn under(self, mix: Mix) -> Self {
+        match mix {
+            Mix::Storm => Self { sync: (MS, 40 * MS), slow_sync_permille: 100, commit: (MS, 5 * MS), ..self },
+            Mix::Late => Self { commit: (50 * MS, 2_000 * MS), show: (200 * US, 3 * MS), ..self },
+            _ => self,
+        }
     }
 }

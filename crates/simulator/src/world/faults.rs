@@ -77,6 +77,8 @@ impl World {
             Fault::Full { broker, time } => self.fill(broker, time),
             Fault::Rot { broker, down, seed } => self.rot(broker, down, seed),
             Fault::Wipe { broker, down } => self.wipe(broker, down),
+            Fault::DamageTail { down, seed } => self.damage_tail(down, seed),
+            Fault::WipeHolder { down, seed } => self.wipe_holder(down, seed),
             Fault::SlowMetadata { broker, time } => {
                 self.coverage.count("slow metadata");
                 self.machine_mut(broker).slow_metadata = true;
@@ -104,10 +106,11 @@ impl World {
             Mend::Commits => self.controlling.slow = false,
             Mend::Network => self.net.factor = 1,
             Mend::Topic(topic) => self.operator.want(topic),
+            Mend::DiesAgain(broker, down) => self.kill(broker, down, None),
         }
     }
 
-    fn kill(&mut self, broker: usize, down: u64, power: Option<u64>) {
+    pub(super) fn kill(&mut self, broker: usize, down: u64, power: Option<u64>) {
         if self.machine(broker).process.is_none() {
             return;
         }
@@ -172,7 +175,7 @@ impl World {
     }
 
     /// Whether a broker's disk may be damaged: no other is, and whatever it holds is elsewhere too.
-    fn may_damage(&self, broker: usize) -> bool {
+    pub(super) fn may_damage(&self, broker: usize) -> bool {
         let id = broker_id(broker);
         let others = self.machines.iter().filter(|machine| machine.index != broker);
         let others_whole = others.into_iter().all(|machine| !self.is_damaged(machine));
@@ -237,9 +240,32 @@ impl World {
 
     /// A disk is lost.
     fn wipe(&mut self, broker: usize, down: u64) {
-        if !self.may_damage(broker) || !self.quorum_outlives(broker) {
+        if self.may_damage(broker) && self.quorum_outlives(broker) {
+            self.lose_disk(broker, down);
+        }
+    }
+
+    /// The only disk with a seat of some partition is lost. From then on the operator looks whether the topics on it still
+    /// have a replica that counts.
+    fn wipe_holder(&mut self, down: u64, seed: u64) {
+        let only = |found: &Partition| match (found.isr.as_slice(), found.elr.as_slice()) {
+            ([only], []) | ([], [only]) => Some(index_of(*only)),
+            _ => None,
+        };
+        let holders: Vec<usize> = self.head.all_partitions().filter_map(|(_, found)| only(found)).collect();
+        if holders.is_empty() || self.anything_damaged() {
             return;
         }
+        let broker = Dice::new(seed, 10).pick(&holders);
+        if !self.quorum_outlives(broker) {
+            return;
+        }
+        self.coverage.count("disks lost that alone had a seat");
+        self.operator.mourn(self.head.partitions_of(broker_id(broker)).map(|(key, _)| key.topic_id));
+        self.lose_disk(broker, down);
+    }
+
+    fn lose_disk(&mut self, broker: usize, down: u64) {
         if self.machine(broker).process.is_some() {
             self.end_process(broker, None);
         }

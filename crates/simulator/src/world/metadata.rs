@@ -1,7 +1,7 @@
 //! Agreement: when proposals are agreed on or lost, when each node sees it, who leads.
 
 use log_core::DirectoryId;
-use metadata_core::{Change, Entry, Proposal};
+use metadata_core::{Change, Entry, MetadataRecord, Proposal};
 
 use super::queue::Event;
 use super::{Phase, World};
@@ -108,6 +108,9 @@ impl World {
         });
         if outcome.result.is_err() {
             self.coverage.count("records refused when applied");
+        }
+        if let (MetadataRecord::RegisterBroker(registered), true) = (&entry.record, outcome.result.is_ok()) {
+            self.oracle_registered(&before, registered.broker);
         }
         for change in outcome.changes {
             match change {

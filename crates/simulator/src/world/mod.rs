@@ -9,6 +9,7 @@ mod net;
 mod operator;
 mod queue;
 mod streams;
+mod tails;
 
 use log_core::TopicPartition;
 use metadata_core::{ClusterImage, Members};
@@ -238,6 +239,7 @@ impl World {
         self.trace.note(self.now, || "faults stop".to_owned());
         self.net.mend_all();
         self.controlling.mend();
+        self.plan.weather.commit = self.plan.weather.commit.min((2 * MS, 60 * MS));
         for broker in 0..self.machines.len() {
             self.hurry_disk(broker);
             let machine = self.machine_mut(broker);

@@ -1,7 +1,7 @@
 //! The operator: makes the topics that should be there, lets new disks join, and looks from time to time whether
 //! everything is well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use broker_core::message::{AdminCommand, AdminId, ConfigChange, ConfigOperation, ConfigResource, NewTopic};
@@ -31,6 +31,8 @@ pub(crate) struct Operator {
     /// Whether some topic's records may ever have had a single copy.
     pub(crate) single_copies: bool,
     names: Vec<String>,
+    /// Topics of which records may be lost for good.
+    mourned: BTreeSet<TopicId>,
     /// How long a broker that was asked to stop stays down.
     down: BTreeMap<usize, (u64, u64)>,
 }
@@ -73,6 +75,11 @@ impl Operator {
             !self.unwanted.contains(index) && head.topic_by_name(name).is_none()
         };
         self.names.iter().enumerate().find(missing).map(|(_, name)| name.as_str())
+    }
+
+    /// Records of these topics may be lost for good.
+    pub(crate) fn mourn(&mut self, topics: impl IntoIterator<Item = TopicId>) {
+        self.mourned.extend(topics);
     }
 
     const fn next_command(&mut self) -> AdminId {
@@ -126,11 +133,20 @@ impl World {
             let wanted = !self.operator.unwanted.contains(&index);
             match self.head.topic_by_name(&topic.name).map(|found| found.id) {
                 None if wanted => self.command(AdminCommand::CreateTopic(new_topic(&topic))),
-                Some(topic_id) if !wanted => self.command(AdminCommand::DeleteTopic { topic_id }),
+                Some(topic_id) if !wanted || self.is_lost(topic_id) => {
+                    self.command(AdminCommand::DeleteTopic { topic_id })
+                }
                 Some(topic_id) => self.keep_min_isr(index, topic_id),
                 None => {}
             }
         }
+    }
+
+    /// Whether a partition has nobody left who could be elected, and a reason for it.
+    fn is_lost(&self, topic: TopicId) -> bool {
+        let mut partitions = self.head.topic(topic).into_iter().flat_map(metadata_core::Topic::partitions);
+        self.operator.mourned.contains(&topic)
+            && partitions.any(|(_, found)| found.isr.is_empty() && found.elr.is_empty())
     }
 
     fn keep_min_isr(&mut self, index: usize, topic_id: TopicId) {

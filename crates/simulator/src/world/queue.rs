@@ -75,22 +75,25 @@ pub(crate) enum Mend {
     Network,
     /// A deleted topic is wanted again.
     Topic(usize),
+    /// A broker that was damaged dies once more, for so long.
+    DiesAgain(usize, u64),
 }
 
 /// Events by time, and for equal times in the order in which they were planned.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    events: BTreeMap<(u64, u64), Event>,
+    /// Boxed: the map moves what it holds about.
+    events: BTreeMap<(u64, u64), Box<Event>>,
     planned: u64,
 }
 
 impl Queue {
     pub(crate) fn plan(&mut self, at: u64, event: Event) {
         self.planned += 1;
-        self.events.insert((at, self.planned), event);
+        self.events.insert((at, self.planned), Box::new(event));
     }
 
     pub(crate) fn next(&mut self) -> Option<(u64, Event)> {
-        self.events.pop_first().map(|((at, _), event)| (at, event))
+        self.events.pop_first().map(|((at, _), event)| (at, *event))
     }
 }
