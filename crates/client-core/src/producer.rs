@@ -38,8 +38,9 @@ mod accumulator;
 mod answer;
 mod lane;
 
+use accumulator::SPARES_MAX;
 pub use accumulator::{Accumulator, Appended, Refused};
-use lane::{Batch, Lane};
+use lane::{Batch, Lane, Outgoing};
 
 /// The most bytes of batches in one produce request: several partitions share a request, within what brokers take
 /// (`socket.request.max.bytes`, 100 MiB) and what can be sent again without regret (a guess).
@@ -69,6 +70,8 @@ pub(crate) struct Producer {
     told_version: u64,
     /// Topics that the accumulator wants and that were asked for.
     asked: BTreeSet<Arc<str>>,
+    /// Memory of batches that are done, until the accumulator is at hand; as many as can be done between two pulls.
+    spares: Vec<Vec<u8>>,
 }
 
 /// Who the producer is to brokers.
@@ -102,12 +105,14 @@ impl Producer {
             next_part: 0,
             told_version: 0,
             asked: BTreeSet::new(),
+            spares: Vec::new(),
         }
     }
 
     /// Takes batches that are ready out of the accumulator, as many as can be sent now, and tells it about topics.
     pub(crate) fn pull(&mut self, core: &mut Core, now: Now, accumulator: &mut Accumulator) {
         self.tell_topics(core, now, accumulator);
+        self.spares.drain(..).for_each(|buffer| accumulator.recycle(buffer));
         for expired in accumulator.take_expired(now.mono) {
             let batch = Batch::from_open(expired.batch, self.next_part());
             let error = self.timed_out(core, &expired.topic, expired.partition, None);
@@ -314,9 +319,10 @@ impl Producer {
         }
         let lane = self.lanes.get_mut(key)?;
         match lane.seal_next(compression, environment, stamp) {
-            Ok((records, id, part, again)) => {
+            Ok(Outgoing { records, id, part, is_repeat, left }) => {
+                left.into_iter().for_each(|buffer| self.keep_spare(buffer));
                 let bytes = records.len() as u64;
-                if again {
+                if is_repeat {
                     core.metrics.batches_resent += 1;
                 } else {
                     core.metrics.batches_sent += 1;
@@ -418,6 +424,13 @@ impl Producer {
         core.metrics.batches_delivered += 1;
         core.metrics.delivery_time += now.mono.since(batch.created);
         self.complete(core, batch, Ok(crate::action::Placed { base_offset, log_append_time: time }));
+    }
+
+    /// Memory for batches to come; what a small or a compressed one has left is not worth its place.
+    fn keep_spare(&mut self, buffer: Vec<u8>) {
+        if self.spares.len() < SPARES_MAX && buffer.capacity() >= self.options.batch_bytes_max / 2 {
+            self.spares.push(buffer);
+        }
     }
 
     fn fail(&self, core: &mut Core, batch: &Batch, error: ClientError) {

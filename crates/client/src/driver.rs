@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Sleep;
 use tracing::Instrument;
 
-pub(crate) use clock::Clock;
+pub(crate) use clock::{Ahead, Clock};
 use link::{Link, LinkEvent};
 pub(crate) use remote::{ConsumerLink, ConsumerShared, Remote};
 

@@ -13,7 +13,7 @@ use futures_util::task::AtomicWaker;
 use log_core::Compression;
 use tokio::sync::Notify;
 
-use crate::driver::{Clock, Remote};
+use crate::driver::{Ahead, Clock, Remote};
 use crate::pending::{BatchCell, Pending};
 
 /// Settings of a producer, made by [`Client::producer`](crate::Client::producer).
@@ -216,6 +216,7 @@ pub(crate) struct ProducerState {
     pub(crate) accumulator: Accumulator,
     cells: BTreeMap<BatchId, Open>,
     first_failure: Option<ClientError>,
+    ahead: Ahead,
 }
 
 #[derive(Debug)]
@@ -228,7 +229,12 @@ struct Open {
 impl ProducerShared {
     fn new(remote: &Remote, options: &ProducerOptions) -> Self {
         let accumulator = Accumulator::new(options, remote.seed());
-        let state = ProducerState { accumulator, cells: BTreeMap::new(), first_failure: None };
+        let state = ProducerState {
+            accumulator,
+            cells: BTreeMap::new(),
+            first_failure: None,
+            ahead: Ahead::default(),
+        };
         Self {
             clock: remote.clock(),
             buffer_bytes_max: options.buffer_bytes_max,
@@ -282,9 +288,10 @@ impl ProducerShared {
     }
 
     fn append(&self, record: &Record) -> Result<Pending, Refused> {
-        let now = self.clock.now();
+        let mono = self.clock.mono();
         let (result, wake) = {
             let mut state = self.lock();
+            let now = state.ahead.at(mono);
             let result = state.append(now, record);
             let wake = !matches!(result, Ok((_, false)) | Err(Refused::AwaitRoom));
             (result, wake)

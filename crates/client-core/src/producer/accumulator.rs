@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use log_core::batch::{BatchBuilder, NewRecord, RecordHeader};
+use log_core::batch::{BatchBuilder, Measured, NewRecord, RecordHeader};
 use log_core::{MonoTime, Now, Timestamp};
 
 use crate::action::BatchId;
@@ -32,6 +32,9 @@ const BATCH_OVERHEAD_BYTES: usize = 256;
 /// Room for a batch's records when its first one comes, in bytes; it doubles from there.
 const BATCH_ROOM_BYTES: usize = 4096;
 
+/// As many batches as are on their way to one broker at once, and one that is being filled.
+pub(super) const SPARES_MAX: usize = 6;
+
 /// For how long callers are told that a topic has failed before it is asked for again: time enough for all who have
 /// waited for it to look.
 const FAILURE_TOLD: Duration = Duration::from_secs(1);
@@ -41,14 +44,24 @@ const FAILURE_TOLD: Duration = Duration::from_secs(1);
 pub struct Accumulator {
     linger: Duration,
     delivery_timeout: Duration,
-    batch_bytes_max: usize,
-    buffer_bytes_max: usize,
-    used_bytes: usize,
-    next_batch: u64,
+    room: Room,
     topics: BTreeMap<Arc<str>, Topic>,
     random: Random,
     flushing: bool,
     closed: bool,
+}
+
+/// What batches may take, what they take, and the memory that delivered ones have left.
+#[derive(Debug)]
+struct Room {
+    batch_bytes_max: usize,
+    buffer_bytes_max: usize,
+    used_bytes: usize,
+    next_batch: u64,
+    /// A batch that is written into memory of its own has every page of it made by the system first, which costs about as much as
+    /// all else that is done to its records.
+    spares: Vec<Vec<u8>>,
+    spare_bytes: usize,
 }
 
 /// One topic that records are put into.
@@ -128,10 +141,14 @@ impl Accumulator {
         Self {
             linger: options.linger,
             delivery_timeout: options.delivery_timeout,
-            batch_bytes_max: options.batch_bytes_max,
-            buffer_bytes_max: options.buffer_bytes_max,
-            used_bytes: 0,
-            next_batch: 0,
+            room: Room {
+                batch_bytes_max: options.batch_bytes_max,
+                buffer_bytes_max: options.buffer_bytes_max,
+                used_bytes: 0,
+                next_batch: 0,
+                spares: Vec::new(),
+                spare_bytes: 0,
+            },
             topics: BTreeMap::new(),
             random: Random::new(seed),
             flushing: false,
@@ -147,7 +164,8 @@ impl Accumulator {
         if self.closed {
             return Err(Refused::Error(ClientError::Closed));
         }
-        let partition = self.choose_partition(now.mono, record)?;
+        let Some(topic) = self.topics.get_mut(&record.topic) else { return Err(self.want(record)) };
+        let partition = topic.choose_partition(now.mono, record, &mut self.random)?;
         let headers: Vec<RecordHeader<'_>> = record
             .headers
             .iter()
@@ -160,12 +178,8 @@ impl Accumulator {
             value: record.value.as_ref().map(Bytes::as_ref),
             headers: &headers,
         };
-        let appended = self.put(now.mono, &record.topic, partition, &encoded)?;
-        if appended.closed {
-            let topic = self.topics.get_mut(&record.topic).expect("the record was put into this topic");
-            topic.sticky.batch_closed(partition);
-        }
-        Ok(appended)
+        let appended = topic.put(now.mono, partition, &encoded, &mut self.room);
+        appended.map_err(|refusal| refusal.of(&record.topic, partition))
     }
 
     /// The topic has this many partitions, and those `available` have a leader.
@@ -208,25 +222,30 @@ impl Accumulator {
 
     /// `bytes` of delivered or failed batches are free again.
     pub fn release(&mut self, bytes: usize) {
-        self.used_bytes = self.used_bytes.saturating_sub(bytes);
+        self.room.release(bytes);
+    }
+
+    /// The memory of a batch that is done is used again, as long as there is something to be put into it soon.
+    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
+        self.room.recycle(buffer);
     }
 
     /// Bytes in use, of those that may be.
     #[must_use]
     pub const fn used_bytes(&self) -> usize {
-        self.used_bytes
+        self.room.used_bytes
     }
 
     /// The limit in bytes that [`Refused::AwaitRoom`] is about.
     #[must_use]
     pub const fn buffer_bytes_max(&self) -> usize {
-        self.buffer_bytes_max
+        self.room.buffer_bytes_max
     }
 
     /// The number that the next new batch gets: all smaller ones exist already.
     #[must_use]
     pub const fn next_batch(&self) -> BatchId {
-        BatchId(self.next_batch)
+        BatchId(self.room.next_batch)
     }
 
     /// When to look again: the end of the first linger or, for batches that are ready, the first delivery timeout.
@@ -282,82 +301,14 @@ impl Accumulator {
         expired
     }
 
-    fn choose_partition(&mut self, now: MonoTime, record: &Record) -> Result<u32, Refused> {
-        let Some(topic) = self.topics.get_mut(&record.topic) else {
-            check_topic_name(&record.topic).map_err(Refused::Error)?;
-            let topic =
-                Topic { state: TopicState::Wanted, sticky: Sticky::default(), queues: BTreeMap::new() };
-            self.topics.insert(Arc::clone(&record.topic), topic);
-            return Err(Refused::AwaitTopic);
-        };
-        let (partitions, available) = match &mut topic.state {
-            TopicState::Ready { partitions, available } => (*partitions, available),
-            TopicState::Wanted => return Err(Refused::AwaitTopic),
-            TopicState::Failed { error, at } if now.since(*at) < FAILURE_TOLD => {
-                return Err(Refused::Error(error.clone()));
-            }
-            TopicState::Failed { .. } => {
-                topic.state = TopicState::Wanted;
-                return Err(Refused::AwaitTopic);
-            }
-        };
-        match (record.partition, &record.key) {
-            (Some(partition), _) if partition < partitions => Ok(partition),
-            (Some(partition), _) => {
-                let place = Place::partition(&record.topic, partition);
-                Err(Refused::Error(ClientError::caller(CallerProblem::NoSuchPartition { partitions }, place)))
-            }
-            (None, Some(key)) => Ok(partition_of_key(key, partitions)),
-            (None, None) => Ok(topic.sticky.partition(partitions, available, &mut self.random)),
+    /// The first record of a topic makes it known.
+    fn want(&mut self, record: &Record) -> Refused {
+        if let Err(error) = check_topic_name(&record.topic) {
+            return Refused::Error(error);
         }
-    }
-
-    fn put(
-        &mut self,
-        now: MonoTime,
-        topic: &Arc<str>,
-        partition: u32,
-        record: &NewRecord<'_>,
-    ) -> Result<Appended, Refused> {
-        let entry = self.topics.get_mut(topic).expect("the partition was chosen from this topic");
-        let queue = entry.queues.entry(partition).or_default();
-        let open = queue.back_mut().filter(|batch| !batch.closed);
-        if let Some(batch) = open {
-            let bytes = batch.builder.batch_bytes_with(record);
-            if bytes <= self.batch_bytes_max {
-                let added = bytes - batch.builder.batch_bytes();
-                if self.used_bytes + added > self.buffer_bytes_max {
-                    return Err(Refused::AwaitRoom);
-                }
-                return Ok(push(batch, record, added, &mut self.used_bytes, partition, self.batch_bytes_max));
-            }
-            batch.closed = true;
-            entry.sticky.batch_closed(partition);
-        }
-        let room = BATCH_ROOM_BYTES.min(self.batch_bytes_max);
-        let builder = BatchBuilder::with_capacity(room);
-        let bytes = builder.batch_bytes_with(record);
-        let charged = bytes + BATCH_OVERHEAD_BYTES;
-        let problem = if bytes > self.batch_bytes_max {
-            let problem = CallerProblem::RecordTooLarge { bytes, limit: self.batch_bytes_max };
-            Some(Refused::Error(ClientError::caller(problem, Place::partition(topic, partition))))
-        } else {
-            // An empty buffer takes any batch: one that is charged for more than the limit could never go in.
-            (self.used_bytes > 0 && self.used_bytes + charged > self.buffer_bytes_max)
-                .then_some(Refused::AwaitRoom)
-        };
-        if let Some(problem) = problem {
-            if queue.is_empty() {
-                entry.queues.remove(&partition);
-            }
-            return Err(problem);
-        }
-        let id = BatchId(self.next_batch);
-        self.next_batch += 1;
-        queue.push_back(OpenBatch { id, created: now, builder, charged_bytes: 0, closed: false });
-        let batch = queue.back_mut().expect("a batch was just put in");
-        let appended = push(batch, record, charged, &mut self.used_bytes, partition, self.batch_bytes_max);
-        Ok(Appended { wake: true, ..appended })
+        let topic = Topic { state: TopicState::Wanted, sticky: Sticky::default(), queues: BTreeMap::new() };
+        self.topics.insert(Arc::clone(&record.topic), topic);
+        Refused::AwaitTopic
     }
 
     fn is_ready(&self, now: MonoTime, batch: &OpenBatch, queued: usize) -> bool {
@@ -374,26 +325,214 @@ impl Accumulator {
     }
 }
 
-/// Adds a record that fits; the batch closes itself when hardly anything more would.
-fn push(
-    batch: &mut OpenBatch,
-    record: &NewRecord<'_>,
-    charge: usize,
-    used_bytes: &mut usize,
-    partition: u32,
-    batch_bytes_max: usize,
-) -> Appended {
-    let index = u32::try_from(batch.builder.record_count()).unwrap_or(0);
-    batch.builder.push(record).expect("a batch within the producer's limit is within the hard one");
-    batch.charged_bytes += charge;
-    *used_bytes += charge;
-    batch.closed = batch.builder.batch_bytes() + batch_bytes_max / 64 >= batch_bytes_max;
-    Appended {
-        batch: batch.id,
-        index,
-        partition,
-        timestamp: record.timestamp.0,
-        wake: batch.closed,
-        closed: batch.closed,
+impl Topic {
+    fn choose_partition(
+        &mut self,
+        now: MonoTime,
+        record: &Record,
+        random: &mut Random,
+    ) -> Result<u32, Refused> {
+        let (partitions, available) = match &mut self.state {
+            TopicState::Ready { partitions, available } => (*partitions, available),
+            TopicState::Wanted => return Err(Refused::AwaitTopic),
+            TopicState::Failed { error, at } if now.since(*at) < FAILURE_TOLD => {
+                return Err(Refused::Error(error.clone()));
+            }
+            TopicState::Failed { .. } => {
+                self.state = TopicState::Wanted;
+                return Err(Refused::AwaitTopic);
+            }
+        };
+        match (record.partition, &record.key) {
+            (Some(partition), _) if partition < partitions => Ok(partition),
+            (Some(partition), _) => {
+                let place = Place::partition(&record.topic, partition);
+                Err(Refused::Error(ClientError::caller(CallerProblem::NoSuchPartition { partitions }, place)))
+            }
+            (None, Some(key)) => Ok(partition_of_key(key, partitions)),
+            (None, None) => Ok(self.sticky.partition(partitions, available, random)),
+        }
+    }
+
+    fn put(
+        &mut self,
+        now: MonoTime,
+        partition: u32,
+        record: &NewRecord<'_>,
+        room: &mut Room,
+    ) -> Result<Appended, Misfit> {
+        let queue = self.queues.entry(partition).or_default();
+        let open = queue.back_mut().filter(|batch| !batch.closed);
+        if let Some(batch) = open {
+            let measured = batch.builder.measure(record);
+            if measured.batch_bytes <= room.batch_bytes_max {
+                let charge = measured.batch_bytes - batch.builder.batch_bytes();
+                if !room.has(charge) {
+                    return Err(Misfit::NoRoom);
+                }
+                let appended = batch.push(record, measured, charge, partition, room);
+                if appended.closed {
+                    self.sticky.batch_closed(partition);
+                }
+                return Ok(appended);
+            }
+            batch.closed = true;
+            self.sticky.batch_closed(partition);
+        }
+        match room.open(now, record) {
+            Ok((batch, measured)) => {
+                queue.push_back(batch);
+                let batch = queue.back_mut().expect("a batch was just put in");
+                let charge = measured.batch_bytes + BATCH_OVERHEAD_BYTES;
+                let appended = batch.push(record, measured, charge, partition, room);
+                if appended.closed {
+                    self.sticky.batch_closed(partition);
+                }
+                Ok(Appended { wake: true, ..appended })
+            }
+            Err(misfit) => {
+                if queue.is_empty() {
+                    self.queues.remove(&partition);
+                }
+                Err(misfit)
+            }
+        }
+    }
+}
+
+/// Why a record went into no batch.
+#[derive(Clone, Copy, Debug)]
+enum Misfit {
+    NoRoom,
+    TooLarge { bytes: usize, limit: usize },
+}
+
+impl Misfit {
+    fn of(self, topic: &Arc<str>, partition: u32) -> Refused {
+        match self {
+            Self::NoRoom => Refused::AwaitRoom,
+            Self::TooLarge { bytes, limit } => {
+                let problem = CallerProblem::RecordTooLarge { bytes, limit };
+                Refused::Error(ClientError::caller(problem, Place::partition(topic, partition)))
+            }
+        }
+    }
+}
+
+impl Room {
+    const fn has(&self, bytes: usize) -> bool {
+        self.used_bytes + bytes <= self.buffer_bytes_max
+    }
+
+    /// An empty batch for this record, if it may come in.
+    fn open(&mut self, now: MonoTime, record: &NewRecord<'_>) -> Result<(OpenBatch, Measured), Misfit> {
+        let measured = BatchBuilder::new().measure(record);
+        let (bytes, limit) = (measured.batch_bytes, self.batch_bytes_max);
+        if bytes > limit {
+            return Err(Misfit::TooLarge { bytes, limit });
+        }
+        // An empty buffer takes any batch: one that is charged for more than the limit could never go in.
+        if self.used_bytes > 0 && !self.has(bytes + BATCH_OVERHEAD_BYTES) {
+            return Err(Misfit::NoRoom);
+        }
+        let builder = match self.spares.pop() {
+            Some(buffer) => {
+                self.spare_bytes -= buffer.capacity();
+                BatchBuilder::in_buffer(buffer)
+            }
+            None => BatchBuilder::with_capacity(BATCH_ROOM_BYTES.min(limit)),
+        };
+        let id = BatchId(self.next_batch);
+        self.next_batch += 1;
+        Ok((OpenBatch { id, created: now, builder, charged_bytes: 0, closed: false }, measured))
+    }
+
+    /// Memory of delivered batches counts against the buffer like that of waiting ones, and a producer without records keeps none.
+    fn release(&mut self, bytes: usize) {
+        self.used_bytes = self.used_bytes.saturating_sub(bytes);
+        if self.used_bytes == 0 {
+            self.spares = Vec::new();
+            self.spare_bytes = 0;
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        let fits = self.used_bytes + self.spare_bytes + buffer.capacity() <= self.buffer_bytes_max;
+        if self.used_bytes > 0 && fits && self.spares.len() < SPARES_MAX {
+            self.spare_bytes += buffer.capacity();
+            self.spares.push(buffer);
+        }
+    }
+}
+
+impl OpenBatch {
+    /// Adds a record that fits; the batch closes itself when hardly anything more would.
+    fn push(
+        &mut self,
+        record: &NewRecord<'_>,
+        measured: Measured,
+        charge: usize,
+        partition: u32,
+        room: &mut Room,
+    ) -> Appended {
+        let index = u32::try_from(self.builder.record_count()).unwrap_or(0);
+        let pushed = self.builder.push_measured(record, measured);
+        pushed.expect("a batch within the producer's limit is within the hard one");
+        self.charged_bytes += charge;
+        room.used_bytes += charge;
+        self.closed = measured.batch_bytes + room.batch_bytes_max / 64 >= room.batch_bytes_max;
+        Appended {
+            batch: self.id,
+            index,
+            partition,
+            timestamp: record.timestamp.0,
+            wake: self.closed,
+            closed: self.closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use log_core::Codecs;
+    use log_core::batch::BatchSpec;
+
+    use super::*;
+
+    const NOW: Now = Now { mono: MonoTime(0), wall: Timestamp(0) };
+
+    fn accumulator(buffer_bytes_max: usize) -> (Accumulator, Record) {
+        let options =
+            ProducerOptions { batch_bytes_max: 1000, buffer_bytes_max, ..ProducerOptions::default() };
+        let (mut accumulator, record) = (Accumulator::new(&options, 7), Record::to("t").value(vec![1; 600]));
+        assert_eq!(accumulator.append(NOW, &record), Err(Refused::AwaitTopic));
+        accumulator.topic_ready(&record.topic, 1, vec![0]);
+        (accumulator, record)
+    }
+
+    #[test]
+    fn a_batch_is_put_into_the_memory_that_another_has_left() {
+        let (mut accumulator, record) = accumulator(1 << 20);
+        accumulator.append(NOW, &record).expect("there is room");
+        accumulator.recycle(vec![9; 5000]);
+        accumulator.append(NOW, &record).expect("there is room");
+        let _first = accumulator.take("t", 0).expect("a batch");
+        let second = accumulator.take("t", 0).expect("another batch");
+        let built =
+            second.builder.build(&BatchSpec::default(), Codecs::PLAIN, |crc, _| crc).expect("a batch");
+        assert_eq!((built.capacity(), built.len() < 1000), (5000, true));
+    }
+
+    #[test]
+    fn memory_that_was_left_is_kept_within_the_buffer_and_only_while_there_are_records() {
+        let (mut accumulator, record) = accumulator(10_000);
+        accumulator.recycle(vec![0; 5000]);
+        assert_eq!(accumulator.room.spares.len(), 0, "there is nothing to be put into it");
+        accumulator.append(NOW, &record).expect("there is room");
+        accumulator.recycle(vec![0; 5000]);
+        accumulator.recycle(vec![0; 5000]);
+        assert_eq!(accumulator.room.spares.len(), 1, "two are more than the buffer may hold");
+        accumulator.release(accumulator.used_bytes());
+        assert_eq!((accumulator.room.spares.len(), accumulator.room.spare_bytes), (0, 0));
     }
 }

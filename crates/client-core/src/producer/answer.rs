@@ -128,6 +128,8 @@ impl Producer {
                     let time = (answer.log_append_time_ms >= 0).then_some(answer.log_append_time_ms);
                     let offset = if code.is_ok() { answer.base_offset } else { -1 };
                     self.deliver(core, now, &batch, offset, time);
+                    // The network may have the bytes still; then they go when it is done.
+                    batch.into_buffer().into_iter().for_each(|buffer| self.keep_spare(buffer));
                 }
             }
             Verdict::Split => self.split(core, sent, answer),

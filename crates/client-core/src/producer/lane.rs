@@ -51,6 +51,17 @@ pub(super) struct Batch {
     attempts: u32,
 }
 
+/// A batch that goes out now.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) records: Bytes,
+    pub(super) id: BatchId,
+    pub(super) part: u32,
+    pub(super) is_repeat: bool,
+    /// Memory that the batch was gathered in and does not lie in.
+    pub(super) left: Option<Vec<u8>>,
+}
+
 #[derive(Debug)]
 enum Content {
     Open(BatchBuilder),
@@ -119,27 +130,27 @@ impl Lane {
         (!overtaken && !held).then(|| batch.content.bytes())
     }
 
-    /// The bytes of the batch to be sent now, its id and part, and whether it is sent again.
+    /// The batch to be sent now.
     pub(super) fn seal_next(
         &mut self,
         compression: Compression,
         environment: Environment,
         stamp: impl FnOnce(Sequence) -> Option<ProducerStamp>,
-    ) -> Result<(Bytes, BatchId, u32, bool), CallerProblem> {
+    ) -> Result<Outgoing, CallerProblem> {
         let next = self.next_sequence;
         let batch =
             self.queue.iter_mut().find(|batch| !batch.in_flight).expect("the lane has said it may send");
         let fresh = batch.sequence.is_none();
         let sequence = batch.sequence.unwrap_or(next);
         let stamp = stamp(sequence);
-        let records = batch.content.seal(compression, environment, stamp)?;
+        let (records, left) = batch.content.seal(compression, environment, stamp)?;
         if fresh && stamp.is_some() {
             batch.sequence = Some(sequence);
             self.next_sequence = sequence_after(sequence, batch.count);
         }
         batch.in_flight = true;
         batch.attempts += 1;
-        Ok((records, batch.id, batch.part, batch.attempts > 1))
+        Ok(Outgoing { records, id: batch.id, part: batch.part, is_repeat: batch.attempts > 1, left })
     }
 
     /// Takes out the batch that was next to be sent.
@@ -254,6 +265,12 @@ impl Batch {
         Self::new(open.id, part, 0, count, open.charged_bytes, open.created, open.builder)
     }
 
+    /// The memory of its bytes, if nobody else has them.
+    pub(super) fn into_buffer(self) -> Option<Vec<u8>> {
+        let Content::Sealed(bytes, _) = self.content else { return None };
+        bytes.try_into_mut().ok().map(Vec::from)
+    }
+
     pub(super) const fn was_sent(&self) -> bool {
         self.attempts > 0
     }
@@ -330,24 +347,26 @@ impl Content {
         }
     }
 
-    /// The batch as bytes with this stamp. Nothing is made anew while the stamp stays the same (law 1).
+    /// The batch as bytes with this stamp, and memory that is free now. Nothing is made anew while the stamp stays the same (law 1).
     fn seal(
         &mut self,
         compression: Compression,
         environment: Environment,
         stamp: Option<ProducerStamp>,
-    ) -> Result<Bytes, CallerProblem> {
-        let sealed = match self {
-            Self::Sealed(bytes, have) if *have == stamp => return Ok(bytes.clone()),
-            Self::Sealed(bytes, _) => restamped(bytes, stamp, environment),
+    ) -> Result<(Bytes, Option<Vec<u8>>), CallerProblem> {
+        let (sealed, left) = match self {
+            Self::Sealed(bytes, have) if *have == stamp => return Ok((bytes.clone(), None)),
+            Self::Sealed(bytes, _) => (restamped(bytes, stamp, environment), None),
             Self::Open(builder) => {
                 let spec = BatchSpec { compression, producer: stamp, ..BatchSpec::default() };
-                let builder = std::mem::take(builder);
-                builder.build(&spec, environment.codecs, environment.crc).map_err(problem_of)?.into()
+                let built =
+                    std::mem::take(builder).build_and_leave(&spec, environment.codecs, environment.crc);
+                let (batch, left) = built.map_err(problem_of)?;
+                (Bytes::from(batch), left)
             }
         };
         *self = Self::Sealed(sealed.clone(), stamp);
-        Ok(sealed)
+        Ok((sealed, left))
     }
 }
 

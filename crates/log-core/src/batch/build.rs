@@ -54,6 +54,15 @@ pub struct ProducerStamp {
     pub base_sequence: Sequence,
 }
 
+/// What a record takes as the next one of a batch; only for the builder that has measured it, until a record is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// Of the record behind its length.
+    body_bytes: usize,
+    /// Of the batch with the record, uncompressed.
+    pub batch_bytes: usize,
+}
+
 /// Gathers records and makes a batch of them.
 #[derive(Clone, Debug)]
 pub struct BatchBuilder {
@@ -93,7 +102,13 @@ impl BatchBuilder {
     /// A builder with room for `records_bytes` of encoded records.
     #[must_use]
     pub fn with_capacity(records_bytes: usize) -> Self {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + records_bytes);
+        Self::in_buffer(Vec::with_capacity(HEADER_BYTES + records_bytes))
+    }
+
+    /// A builder in memory that an earlier batch has left; what is in it is thrown away.
+    #[must_use]
+    pub fn in_buffer(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
         bytes.extend_from_slice(&[0; HEADER_BYTES]);
         Self { bytes, record_count: 0, base_timestamp: Timestamp::NONE, max_timestamp: Timestamp::NONE }
     }
@@ -113,15 +128,30 @@ impl BatchBuilder {
     /// Length of the batch in bytes, uncompressed, if `record` were added.
     #[must_use]
     pub fn batch_bytes_with(&self, record: &NewRecord<'_>) -> usize {
-        self.batch_bytes_with_body(self.body_bytes(record))
+        self.measure(record).batch_bytes
+    }
+
+    /// What `record` would take, for [`push_measured`](Self::push_measured): who looks before adding measures once.
+    #[must_use]
+    pub fn measure(&self, record: &NewRecord<'_>) -> Measured {
+        let body_bytes = self.body_bytes(record);
+        Measured { body_bytes, batch_bytes: self.batch_bytes_with_body(body_bytes) }
     }
 
     /// Adds a record.
     ///
     /// Errors: [`BuildError::TooLarge`] if the batch would exceed [`BATCH_BYTES_HARD_MAX`]; nothing is added then.
     pub fn push(&mut self, record: &NewRecord<'_>) -> Result<(), BuildError> {
-        let body = self.body_bytes(record);
-        let bytes = self.batch_bytes_with_body(body);
+        let measured = self.measure(record);
+        self.push_measured(record, measured)
+    }
+
+    /// Adds a record that this builder has just measured.
+    ///
+    /// Errors: as [`push`](Self::push).
+    pub fn push_measured(&mut self, record: &NewRecord<'_>, measured: Measured) -> Result<(), BuildError> {
+        debug_assert_eq!(measured, self.measure(record), "measured for another batch");
+        let Measured { body_bytes: body, batch_bytes: bytes } = measured;
         if bytes > BATCH_BYTES_HARD_MAX {
             return Err(BuildError::TooLarge { bytes, max: BATCH_BYTES_HARD_MAX });
         }
@@ -151,23 +181,43 @@ impl BatchBuilder {
     /// Errors: [`BuildError::Empty`] without records, [`BuildError::Codec`] when compression fails,
     /// [`BuildError::TooLarge`] when it made the records too long.
     pub fn build(self, spec: &BatchSpec, codecs: Codecs, crc: Crc32c) -> Result<Vec<u8>, BuildError> {
+        self.build_and_leave(spec, codecs, crc).map(|(batch, _)| batch)
+    }
+
+    /// Like [`build`](Self::build); gives the memory too that the records were gathered in, unless the batch lies in it. It serves
+    /// [`in_buffer`](Self::in_buffer).
+    ///
+    /// Errors: as [`build`](Self::build).
+    pub fn build_and_leave(
+        mut self,
+        spec: &BatchSpec,
+        codecs: Codecs,
+        crc: Crc32c,
+    ) -> Result<(Vec<u8>, Option<Vec<u8>>), BuildError> {
         if self.record_count == 0 {
             return Err(BuildError::Empty);
         }
         let attributes = Attributes::of(spec.compression).with_transactional(spec.is_transactional);
-        self.finish(spec, attributes, codecs, crc)
+        let left = match spec.compression {
+            Compression::None => None,
+            codec => {
+                let batch = compressed(&self.bytes, codec, codecs)?;
+                Some(core::mem::replace(&mut self.bytes, batch))
+            }
+        };
+        Ok((self.finish(spec, attributes, crc)?, left))
     }
 
-    /// Like [`BatchBuilder::build`], with attributes of the caller's choice; an empty batch keeps offset 0.
+    /// Like [`BatchBuilder::build`], with attributes of the caller's choice and records that are as they are to be stored; an empty
+    /// batch keeps offset 0.
     pub(super) fn finish(
         self,
         spec: &BatchSpec,
         attributes: Attributes,
-        codecs: Codecs,
         crc: Crc32c,
     ) -> Result<Vec<u8>, BuildError> {
         let (count, base, max) = (self.record_count, self.base_timestamp, self.max_timestamp);
-        let mut batch = compressed(self.bytes, spec.compression, codecs)?;
+        let mut batch = self.bytes;
         let length = batch.len() - LOG_OVERHEAD_BYTES;
         let length = i32::try_from(length).ok().filter(|_| batch.len() <= BATCH_BYTES_HARD_MAX);
         let too_large = BuildError::TooLarge { bytes: batch.len(), max: BATCH_BYTES_HARD_MAX };
@@ -216,10 +266,8 @@ impl BatchBuilder {
     }
 }
 
-fn compressed(plain: Vec<u8>, codec: Compression, codecs: Codecs) -> Result<Vec<u8>, BuildError> {
-    if codec == Compression::None {
-        return Ok(plain);
-    }
+/// Room for the header, then the records compressed.
+fn compressed(plain: &[u8], codec: Compression, codecs: Codecs) -> Result<Vec<u8>, BuildError> {
     let (header, records) = plain.split_at(HEADER_BYTES);
     let mut batch = Vec::with_capacity(HEADER_BYTES + records.len() / 2);
     batch.extend_from_slice(header);

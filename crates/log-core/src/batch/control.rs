@@ -11,7 +11,7 @@ use super::attributes::Attributes;
 use super::build::{BatchBuilder, BatchSpec, NewRecord, ProducerStamp};
 use super::records::Record;
 use crate::bytes::Reader;
-use crate::codec::{Codecs, Compression, Crc32c};
+use crate::codec::{Compression, Crc32c};
 use crate::ids::{ProducerEpoch, ProducerId, Sequence};
 use crate::time::Timestamp;
 
@@ -73,9 +73,7 @@ impl EndMarker {
             ProducerStamp { id: self.producer_id, epoch: self.producer_epoch, base_sequence: Sequence::NONE };
         let spec = BatchSpec { producer: Some(producer), ..BatchSpec::default() };
         let attributes = Attributes::of(Compression::None).with_transactional(true).with_control(true);
-        builder
-            .finish(&spec, attributes, Codecs::PLAIN, crc)
-            .expect("one short uncompressed record fits a batch")
+        builder.finish(&spec, attributes, crc).expect("one short uncompressed record fits a batch")
     }
 }
 

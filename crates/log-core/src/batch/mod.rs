@@ -19,7 +19,7 @@ mod validate;
 mod varint;
 
 pub use attributes::Attributes;
-pub use build::{BatchBuilder, BatchSpec, NewRecord, ProducerStamp};
+pub use build::{BatchBuilder, BatchSpec, Measured, NewRecord, ProducerStamp};
 pub use check::{Batches, check_stored, records_of};
 pub use control::{ControlRecord, EndMarker, TransactionEnd};
 pub use decompress::decompress;

@@ -263,7 +263,7 @@ fn a_stored_batch_may_be_empty_or_a_marker() {
     assert_eq!(ControlRecord::parse(&record), Some(end));
 
     let empty = BatchBuilder::new();
-    let bytes = empty.finish(&spec(), Attributes::default(), Codecs::PLAIN, CRC).unwrap();
+    let bytes = empty.finish(&spec(), Attributes::default(), CRC).unwrap();
     assert_eq!(check_stored(&bytes, CRC).unwrap().record_count, 0);
     assert!(validate(&bytes, &ProduceRules::at(NOW), CRC).is_err());
 }
