@@ -84,24 +84,29 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "too short to compare its quarters: a broker is killed every {} s",
         options.every
     );
-    soak(
-        &binary,
-        &client,
-        &Plan { lasts, kill_every, victims, tolerance: Tolerance::FULL, kept: 4 << 20, segment: 1 << 20 },
-    )
+    let (tolerance, kept, segment) = (Tolerance::FULL, 4 << 20, 1 << 20);
+    conclude(&soak(&binary, &client, &Plan { lasts, kill_every, victims, tolerance, kept, segment })?)
 }
 
-/// Two minutes with the binaries that the tests have built.
+/// Two minutes with the binaries that the tests have built. On a machine that is busy with other things two minutes are short: what is
+/// only late looks like growth. What really grows does so a second time; what is lost, doubled or out of order counts at once.
 pub(crate) fn share() -> Result<()> {
     let binary = test::debug_binary();
     let client = workspace::target_dir().join("debug/examples/soak");
     let kill_every = Duration::from_secs(30);
     let (lasts, victims) = (CI_SHARE, vec![1, 2]);
     let (kept, segment) = (1 << 20, 256 << 10);
-    soak(&binary, &client, &Plan { lasts, kill_every, victims, tolerance: Tolerance::SHARE, kept, segment })
+    let plan = Plan { lasts, kill_every, victims, tolerance: Tolerance::SHARE, kept, segment };
+    let first = soak(&binary, &client, &plan)?;
+    if first.reasons().is_empty() {
+        return conclude(&first);
+    }
+    println!("   something grows, or is late; once more:\n{}", first.reasons().join("\n"));
+    conclude(&soak(&binary, &client, &plan)?)
 }
 
-fn soak(binary: &Path, client: &Path, plan: &Plan) -> Result<()> {
+/// What grows; an error if something is lost, doubled or out of order.
+fn soak(binary: &Path, client: &Path, plan: &Plan) -> Result<Verdict> {
     let folder = workspace::target_dir().join("soak");
     let mut cluster = Cluster::prepare(binary, &folder, NODES, true)?;
     ensure!(cluster.start()?.is_some(), "interrupted");
@@ -137,7 +142,7 @@ fn soak(binary: &Path, client: &Path, plan: &Plan) -> Result<()> {
     );
     ensure!(kills > 0, "no broker was killed");
     ensure!(done.of("earliest") > 0, "retention has deleted nothing");
-    conclude(&verdict)
+    Ok(verdict)
 }
 
 fn conclude(verdict: &Verdict) -> Result<()> {
