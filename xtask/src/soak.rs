@@ -88,11 +88,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     conclude(&soak(&binary, &client, &Plan { lasts, kill_every, victims, tolerance, kept, segment })?)
 }
 
-/// Two minutes with the binaries that the tests have built. On a machine that is busy with other things two minutes are short: what is
+/// Two minutes with the broker that the tests have built. On a machine that is busy with other things two minutes are short: what is
 /// only late looks like growth. What really grows does so a second time; what is lost, doubled or out of order counts at once.
 pub(crate) fn share() -> Result<()> {
     let binary = test::debug_binary();
-    let client = workspace::target_dir().join("debug/examples/soak");
+    let client = build::debug_example("soak")?;
     let kill_every = Duration::from_secs(30);
     let (lasts, victims) = (CI_SHARE, vec![1, 2]);
     let (kept, segment) = (1 << 20, 256 << 10);

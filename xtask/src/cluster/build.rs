@@ -22,12 +22,22 @@ pub(crate) fn debug() -> Result<PathBuf> {
 
 /// An example program of the binary's package, as users' binaries are built.
 pub(crate) fn release_example(name: &str) -> Result<PathBuf> {
+    example(name, &["--release"], "release")
+}
+
+/// The same as tests are built. Tests do not build it: one that has tests of its own is built with them, as another program.
+pub(crate) fn debug_example(name: &str) -> Result<PathBuf> {
+    example(name, &[], "debug")
+}
+
+fn example(name: &str, profile: &[&str], folder: &str) -> Result<PathBuf> {
     let status = steps::cargo()
-        .args(["build", "--locked", "--release", "--package", "highwater", "--example", name])
+        .args(["build", "--locked", "--package", "highwater", "--example", name])
+        .args(profile)
         .status()
         .context("cargo could not be started")?;
     ensure!(status.success(), "{name} does not build");
-    Ok(workspace::target_dir().join("release/examples").join(name))
+    Ok(workspace::target_dir().join(folder).join("examples").join(name))
 }
 
 fn build(profile: &[&str], folder: &str) -> Result<PathBuf> {
