@@ -12,6 +12,7 @@ use crate::{browser, cluster};
 
 mod admin;
 mod clients;
+mod cores;
 mod cursor;
 mod frames;
 mod growth;
@@ -46,6 +47,10 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["against", "browser", "row", "at"])]
     clients: bool,
 
+    /// Measure instead the hot paths of the cores by themselves, by criterion; starts no broker and writes nothing
+    #[arg(long, conflicts_with_all = ["against", "browser", "growth", "clients", "quick", "row", "at", "binary"])]
+    cores: bool,
+
     /// One run of one second for each row, or a small version of --growth and --clients; writes nothing
     #[arg(long)]
     quick: bool,
@@ -71,6 +76,9 @@ enum Peer {
 
 /// Measures what was asked for.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.cores {
+        return cores::run();
+    }
     if options.browser {
         return browser::bench::run(options.binary.as_deref());
     }

@@ -4,11 +4,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, defaults, faults, fuzz, layers, sim, soak, test, tidy, tools, workspace};
+use crate::{codegen, defaults, faults, fuzz, guard, layers, sim, soak, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Leave out what starts clusters and foreign clients, and what needs a nightly compiler
+    /// Leave out what starts clusters and foreign clients, and what needs a nightly compiler or valgrind
     #[arg(long)]
     quick: bool,
 }
@@ -20,6 +20,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     all.extend(test::steps());
     all.extend(sim::steps());
     if !options.quick {
+        all.push(Step::inside("instruction counts", guard::check));
         all.extend(test::cluster_steps());
         all.push(Step::inside("soak, a share", soak::share));
         all.push(Step::inside("fuzzing, a share", fuzz::share));
@@ -40,6 +41,11 @@ fn checks() -> Vec<Step> {
         Step::cargo(
             "format of bench-clients",
             &["fmt", "--manifest-path", "bench-clients/Cargo.toml", "--check"],
+            2,
+        ),
+        Step::cargo(
+            "format of bench-cores",
+            &["fmt", "--manifest-path", "bench-cores/Cargo.toml", "--check"],
             2,
         ),
         Step::inside("generated code", || codegen::run(true)),

@@ -17,6 +17,7 @@ pub(crate) fn run() -> Result<()> {
     process::run(steps::cargo().args(["fmt", "--all"]), LIMIT)?;
     process::run(steps::cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml"]), LIMIT)?;
     process::run(steps::cargo().args(["fmt", "--manifest-path", "bench-clients/Cargo.toml"]), LIMIT)?;
+    process::run(steps::cargo().args(["fmt", "--manifest-path", "bench-cores/Cargo.toml"]), LIMIT)?;
     let documents = ["test", "--quiet", "--package", "highwater", "--test", "documents"];
     process::run(steps::cargo().args(documents).env("HIGHWATER_WRITE_DOCS", "1"), LIMIT)?;
     defaults::run(false)

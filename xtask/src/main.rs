@@ -15,6 +15,7 @@ mod defaults;
 mod faults;
 mod fix;
 mod fuzz;
+mod guard;
 mod layers;
 mod process;
 mod sim;
@@ -68,6 +69,8 @@ enum Command {
     Wasm(wasm::Options),
     /// Feed arbitrary bytes to every decoder and arbitrary events to every state machine
     Fuzz(fuzz::Options),
+    /// Count the instructions of the cores' hot paths and compare them with those kept
+    Guard(guard::Options),
     /// Write the table of every default into docs/defaults.md
     Defaults {
         /// Write nothing; fail if the table is not as the sources say
@@ -111,6 +114,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Soak(options) => soak::run(&options)?,
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fuzz(options) => fuzz::run(&options)?,
+        Command::Guard(options) => guard::run(&options)?,
         Command::Defaults { check } => defaults::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,

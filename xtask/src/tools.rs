@@ -86,9 +86,14 @@ fn ensure(list: &[&str], wanted: &str, install: &[&str]) -> Result<()> {
     process::run(&mut rustup(install), INSTALL_LIMIT).map(drop)
 }
 
+/// Whether a program is there.
+pub(crate) fn is_there(name: &str) -> Result<bool> {
+    Ok(Command::new("sh").args(["-c", &format!("command -v {name}")]).output()?.status.success())
+}
+
 /// Installs a program by the system's package `package` unless it is there.
 pub(crate) fn program(name: &str, package: &str) -> Result<()> {
-    if Command::new("sh").args(["-c", &format!("command -v {name}")]).output()?.status.success() {
+    if is_there(name)? {
         return Ok(());
     }
     println!("installing {package}");
