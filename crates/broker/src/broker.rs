@@ -72,7 +72,7 @@ impl Broker {
         let own = control.clone();
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || serve(&config, own, inbox, standing, &started))
+            .spawn(move || serve(config, own, inbox, standing, started))
             .map_err(BootError::Thread)?;
         let (addresses, clients) = waiting.recv().unwrap_or(Err(BootError::Ended))?;
         Ok(Self { addresses: Some(addresses), control, standing: shown, clients, thread: Some(thread) })
@@ -90,7 +90,7 @@ impl Broker {
         let own = control.clone();
         let thread = thread::Builder::new()
             .name("broker in memory".to_owned())
-            .spawn(move || serve_in_memory(own, inbox, standing, &started))
+            .spawn(move || serve_in_memory(own, inbox, standing, started))
             .map_err(BootError::Thread)?;
         let clients = waiting.recv().unwrap_or(Err(BootError::Ended))?;
         Ok(Self { addresses: None, control, standing: shown, clients, thread: Some(thread) })
@@ -170,25 +170,25 @@ fn runtime() -> Result<LocalRuntime, BootError> {
 
 /// Control's thread of a broker on disk. Whatever keeps it from starting is told to whoever waits.
 fn serve(
-    config: &Config,
+    config: Config,
     control: ControlSender,
     inbox: mpsc::UnboundedReceiver<ToControl>,
     standing: watch::Sender<Standing>,
-    started: &Started<(Addresses, Clients)>,
+    started: Started<(Addresses, Clients)>,
 ) -> ExitCode {
-    let told = |error: BootError| {
+    let told = |started: &Started<_>, error: BootError| {
         // Whoever started the broker and went away need not be told.
         let _ = started.send(Err(error));
         ExitCode::ForeignDirectory
     };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return told(error),
+        Err(error) => return told(&started, error),
     };
-    runtime.block_on(async {
-        match Running::start(config, control, standing, started).await {
+    shard_thread::block_on(&runtime, async move {
+        match Running::start(&config, control, standing, &started).await {
             Ok(running) => running.run(inbox).await,
-            Err(error) => told(error),
+            Err(error) => told(&started, error),
         }
     })
 }
@@ -255,7 +255,7 @@ impl Running {
         let clients = clients(senders.clone());
         let running = Self { host: host.clone(), home, shards, peers: sockets.peers.clone() };
         // One pool for both: the quorum's messages and the heartbeats take the same connection.
-        spawn_local(caller.run(pool.clone()));
+        spawn_local(caller.run(host.clone(), pool.clone()));
         spawn_local(keep_voters_in_reach(host, pool));
         let browsers = Browsers { rules, seats, keeper, door };
         running.spawn_doors(sockets, senders.clone(), shown.clone(), clock, browsers)?;
@@ -494,7 +494,7 @@ fn serve_in_memory(
     control: ControlSender,
     inbox: mpsc::UnboundedReceiver<ToControl>,
     standing: watch::Sender<Standing>,
-    started: &Started<Clients>,
+    started: Started<Clients>,
 ) -> ExitCode {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -503,7 +503,7 @@ fn serve_in_memory(
             return ExitCode::Clean;
         }
     };
-    runtime.block_on(async {
+    shard_thread::block_on(&runtime, async move {
         let clock = Clock::start();
         let disk = MemoryDisk::new();
         let (sender, receiver) = mpsc::unbounded_channel();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use broker_core::control::{FrameSource, Peer, PeerStreamId};
+use broker_core::control::{Control, FrameSource, Peer, PeerStreamId};
 use bytes::Bytes;
 use log_core::{BrokerId, DirectoryId, FrameLimits, frame_head};
 use log_store::Disk;
@@ -20,7 +20,7 @@ use tokio::task::spawn_local;
 use crate::control_host::ControlHost;
 use crate::joining::{self, Gate};
 
-/// The version of the quorum's stream: one request and its answer, as the payloads of two frames.
+/// The version of the quorum's stream: requests and their answers by turns, each the payload of a frame.
 const RAFT_STREAM_VERSION: u8 = 1;
 
 /// A snapshot of the cluster image is the largest message of the quorum.
@@ -234,7 +234,7 @@ async fn accept_stream<D, Q>(
         }
         ((StreamKind::Raft, RAFT_STREAM_VERSION), Some(_)) => {
             if let Some(service) = &host.peers.service
-                && let Err(e) = answer(service, sender, receiver).await
+                && let Err(e) = answer(&host, service, sender, receiver).await
             {
                 tracing::debug!("a message of the quorum was not answered: {e}");
             }
@@ -248,14 +248,23 @@ async fn accept_stream<D, Q>(
     }
 }
 
-async fn answer(
+/// Answers the requests of a stream, one after the other, until the peer ends it.
+async fn answer<D, Q>(
+    host: &Rc<ControlHost<D, Q>>,
     service: &RaftService,
     mut sender: FrameSender,
     mut receiver: FrameReceiver,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let request = receiver.next(RAFT_FRAME_LIMITS).await?.ok_or(StreamError::Cut)?;
-    let answer = service.answer(&request.payload).await?;
-    sender.send(&mut framed(answer)).await?;
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    D: Disk + 'static,
+    Q: MetadataQuorum + 'static,
+{
+    while let Some(request) = receiver.next(RAFT_FRAME_LIMITS).await? {
+        let answer = service.answer(&request.payload).await?;
+        // First, so that a heartbeat leaves in the same packet as the answer.
+        host.with(Control::handle_company);
+        sender.send(&mut framed(answer)).await?;
+    }
     sender.finish();
     Ok(())
 }
@@ -299,26 +308,81 @@ impl RaftTransport for RaftCalls {
 
 impl RaftCaller {
     /// Carries out calls until the quorum is gone.
-    pub(crate) async fn run(mut self, pool: Pool) {
-        while let Some((member, request, reply)) = self.receiver.recv().await {
-            let pool = pool.clone();
+    pub(crate) async fn run<D, Q>(mut self, host: Rc<ControlHost<D, Q>>, pool: Pool)
+    where
+        D: Disk + 'static,
+        Q: MetadataQuorum + 'static,
+    {
+        let ways = Rc::new(Ways { pool, idle: RefCell::default() });
+        while let Some((member, request, mut reply)) = self.receiver.recv().await {
+            let (ways, host) = (ways.clone(), host.clone());
             spawn_local(async move {
-                // Raft gives up a call by dropping its receiver.
-                let _ = reply.send(call(&pool, &member, request).await);
+                tokio::select! {
+                    // Raft gives up a call by dropping its receiver.
+                    () = reply.closed() => {}
+                    answer = call(&ways, &member, request) => {
+                        host.with(Control::handle_company);
+                        let _ = reply.send(answer);
+                    }
+                }
             });
         }
     }
 }
 
-async fn call(pool: &Pool, member: &QuorumMember, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
+type RaftStream = (FrameSender, FrameReceiver);
+
+/// The ways to the other nodes of the quorum. A stream that has brought an answer carries the next request: one of its own for each would
+/// be opened and closed at both ends with every heartbeat.
+struct Ways {
+    pool: Pool,
+    /// The streams that wait for a request, with the connection that they belong to.
+    idle: RefCell<BTreeMap<BrokerId, (PeerConnection, Vec<RaftStream>)>>,
+}
+
+/// So many streams to one node are kept; more are needed where requests overtake each other, which is seldom.
+const IDLE_STREAMS_MAX: usize = 2;
+
+impl Ways {
+    /// A stream to a node, a new one if none waits.
+    async fn take(
+        &self,
+        member: &QuorumMember,
+    ) -> Result<(PeerConnection, RaftStream), Box<dyn std::error::Error + Send + Sync>> {
+        let connection =
+            self.pool.connection(member.broker, &member.addresses, Target::Control).await?;
+        let waiting = match self.idle.borrow_mut().get_mut(&member.broker) {
+            Some((of, streams)) if of.is_same(&connection) => streams.pop(),
+            _ => None,
+        };
+        let stream = match waiting {
+            Some(stream) => stream,
+            None => connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await?,
+        };
+        Ok((connection, stream))
+    }
+
+    /// Keeps a stream that has brought its answer.
+    fn keep(&self, broker: BrokerId, connection: PeerConnection, stream: RaftStream) {
+        let mut idle = self.idle.borrow_mut();
+        let (of, streams) = idle.entry(broker).or_insert_with(|| (connection.clone(), Vec::new()));
+        if !of.is_same(&connection) {
+            (*of, *streams) = (connection, Vec::new());
+        }
+        if streams.len() < IDLE_STREAMS_MAX {
+            streams.push(stream);
+        }
+    }
+}
+
+async fn call(ways: &Ways, member: &QuorumMember, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
     let failed = |cause: Box<dyn std::error::Error + Send + Sync>| {
         unreachable(address(member), std::io::Error::other(cause))
     };
-    let connection = pool
-        .connection(member.broker, &member.addresses, Target::Control)
-        .await
-        .map_err(|e| failed(e.into()))?;
-    exchange(&connection, request).await.map_err(|e| failed(e.into()))
+    let (connection, mut stream) = ways.take(member).await.map_err(failed)?;
+    let answer = exchange(&mut stream, request).await.map_err(|e| failed(e.into()))?;
+    ways.keep(member.broker, connection, stream);
+    Ok(answer)
 }
 
 fn address(member: &QuorumMember) -> String {
@@ -330,10 +394,8 @@ fn unreachable(address: String, cause: impl Into<std::io::Error>) -> CallError {
     CallError::Unreachable { address, cause: cause.into() }
 }
 
-async fn exchange(connection: &PeerConnection, request: Vec<u8>) -> Result<Vec<u8>, StreamError> {
-    let (mut sender, mut receiver) = connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await?;
+async fn exchange((sender, receiver): &mut RaftStream, request: Vec<u8>) -> Result<Vec<u8>, StreamError> {
     sender.send(&mut framed(request)).await?;
-    sender.finish();
     let answer = receiver.next(RAFT_FRAME_LIMITS).await?.ok_or(StreamError::Cut)?;
     Ok(answer.payload.to_vec())
 }

@@ -41,7 +41,7 @@ where
 {
     let name = format!("shard-{}", start.config.shard);
     thread::Builder::new().name(name).spawn(move || match runtime() {
-        Ok(runtime) => runtime.block_on(run(start)),
+        Ok(runtime) => block_on(&runtime, run(start)),
         Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
     })
 }
@@ -49,6 +49,16 @@ where
 /// One scheduler for all tasks of a thread, which therefore can say how many there are.
 pub(crate) fn runtime() -> std::io::Result<LocalRuntime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+}
+
+/// Runs a thread's work to its end, as a task: waking the future that a runtime blocks on costs a system call each time, also from the
+/// thread itself.
+pub(crate) fn block_on<T: 'static>(runtime: &LocalRuntime, work: impl Future<Output = T> + 'static) -> T {
+    match runtime.block_on(runtime.spawn_local(work)) {
+        Ok(done) => done,
+        // Nothing aborts it: it has panicked, and so does the thread.
+        Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+    }
 }
 
 async fn run<D>(start: ShardStart<D>)

@@ -56,6 +56,12 @@ impl PeerConnection {
         self.connection.close_reason().is_none()
     }
 
+    /// Whether they are one connection.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.connection.stable_id() == other.connection.stable_id()
+    }
+
     /// Opens a stream and says what it carries.
     ///
     /// # Errors

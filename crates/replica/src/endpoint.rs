@@ -29,7 +29,6 @@ pub enum Target {
 pub struct PeerEndpoint {
     endpoint: Endpoint,
     crypto: Arc<quinn::crypto::rustls::QuicClientConfig>,
-    transport: Arc<quinn::TransportConfig>,
     /// How connections to Control are let in; those to shards as the endpoint has it.
     control: Arc<ServerConfig>,
 }
@@ -93,7 +92,7 @@ impl PeerEndpoint {
         let runtime = Arc::new(QuicRuntime::of_this_thread());
         let endpoint = Endpoint::new(config, Some(server), socket, runtime).map_err(BindError::Socket)?;
         let (crypto, control) = (Arc::new(tls::client(identity)?), Arc::new(control));
-        Ok(Self { endpoint, crypto, transport: transport::calling(), control })
+        Ok(Self { endpoint, crypto, control })
     }
 
     /// The address that it is bound to.
@@ -145,7 +144,7 @@ impl PeerEndpoint {
         target: Target,
     ) -> Result<PeerConnection, ConnectError> {
         let mut config = ClientConfig::new(self.crypto.clone());
-        config.transport_config(self.transport.clone());
+        config.transport_config(transport::calling(target));
         config.initial_dst_cid_provider(Arc::new(move || target.connection_id()));
         let name = broker_name(broker);
         let address = || format!("{host}:{port}");

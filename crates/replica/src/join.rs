@@ -183,7 +183,7 @@ async fn ask(
     let payload = rkyv::to_bytes::<ArchiveError>(request).map_err(|_| JoinError::Answer)?;
     let endpoint = client_endpoint(host, port).await?;
     let mut config = ClientConfig::new(Arc::new(tls::joining(token)?));
-    config.transport_config(transport::calling());
+    config.transport_config(transport::calling(Target::Control));
     config.initial_dst_cid_provider(Arc::new(|| Target::Control.connection_id()));
     let connection = dial(&endpoint, config, host, port, "joining.highwater.internal").await?;
     let address = format!("{host}:{port}");

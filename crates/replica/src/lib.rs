@@ -16,6 +16,7 @@ mod ids;
 mod join;
 mod pool;
 mod runtime;
+mod socket;
 mod timers;
 mod tls;
 mod token;

@@ -22,11 +22,15 @@ const MTU_MIN: u16 = 1_200;
 /// At least ten datagrams of the largest size, or a connection stalls at its start (`performance.md` 2.4, trap 1).
 const INITIAL_WINDOW_BYTES: u64 = 20 * MTU_MAX as u64;
 
-/// A peer that is silent for this long is gone. Sessions between brokers and controller decide sooner.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A peer's Control that is silent for this long is gone. Sessions between brokers and controller decide sooner.
+const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Two of them may be lost within the idle timeout.
-const KEEP_ALIVE: Duration = Duration::from_millis(1_500);
+/// The same for its shards. There are many connections to them, and each question whether the peer is there wakes two threads at either
+/// end; that a broker is gone is heard from the controller, and a follower that does not answer is put out after ten seconds too.
+const SHARD_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// After this part of the idle timeout a silent peer is asked whether it is there: two such questions may be lost.
+const KEEP_ALIVE_SHARE: f64 = 0.4;
 
 /// Bytes under way on one stream: more than the credit that a follower gives (`replica-core`).
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
@@ -48,7 +52,11 @@ pub(crate) const STREAMS_FIRST: u32 = 1_024;
 /// Room in the system for datagrams that are not read yet; with the system's default a burst is lost.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-fn transport() -> TransportConfig {
+fn transport(target: Target) -> TransportConfig {
+    let idle = match target {
+        Target::Control => CONTROL_IDLE_TIMEOUT,
+        Target::Shard(_) => SHARD_IDLE_TIMEOUT,
+    };
     let mut congestion = CubicConfig::default();
     congestion.initial_window(INITIAL_WINDOW_BYTES);
     let mut discovery = MtuDiscoveryConfig::default();
@@ -57,9 +65,9 @@ fn transport() -> TransportConfig {
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_FIRST))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .max_idle_timeout(Some(IdleTimeout::try_from(IDLE_TIMEOUT).expect("five seconds fit")))
+        .max_idle_timeout(Some(IdleTimeout::try_from(idle).expect("seconds fit")))
         .initial_rtt(INITIAL_RTT)
-        .keep_alive_interval(Some(KEEP_ALIVE))
+        .keep_alive_interval(Some(idle.mul_f64(KEEP_ALIVE_SHARE)))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES))
         .send_window(u64::from(CONNECTION_WINDOW_BYTES))
@@ -71,14 +79,14 @@ fn transport() -> TransportConfig {
 }
 
 /// What connections made by this broker do.
-pub(crate) fn calling() -> Arc<TransportConfig> {
-    Arc::new(transport())
+pub(crate) fn calling(target: Target) -> Arc<TransportConfig> {
+    Arc::new(transport(target))
 }
 
 /// What connections made by others do. To Control they carry requests, and answers of one packet: the caller acknowledges an answer
 /// while it is awake, not by a wake-up of its own 25 ms later.
 pub(crate) fn called(target: Target) -> Arc<TransportConfig> {
-    let mut transport = transport();
+    let mut transport = transport(target);
     if target == Target::Control {
         let mut acknowledged = AckFrequencyConfig::default();
         acknowledged.ack_eliciting_threshold(VarInt::from_u32(0));

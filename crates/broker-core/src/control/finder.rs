@@ -15,6 +15,9 @@ use super::{Control, Peer};
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two heartbeats while the controller is being looked for.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a heartbeat that is due waits for a message of the quorum, whose every second one comes soon after: both then cost the two
+/// brokers one waking.
+const COMPANY_WAIT: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]
 pub(super) struct Finder {
@@ -24,6 +27,8 @@ pub(super) struct Finder {
     heard: MonoTime,
     /// The voter that was asked last while none was known.
     asked: Option<DirectoryId>,
+    /// From when on the next heartbeat may be sent together with something else.
+    beat_from: MonoTime,
     beat_due: MonoTime,
     /// Who answered as the controller last, and when.
     answer: Option<(DirectoryId, MonoTime)>,
@@ -31,7 +36,7 @@ pub(super) struct Finder {
 
 impl Finder {
     pub(super) const fn new(now: MonoTime, own: DirectoryId) -> Self {
-        Self { own, known: None, heard: now, asked: None, beat_due: now, answer: None }
+        Self { own, known: None, heard: now, asked: None, beat_from: now, beat_due: now, answer: None }
     }
 
     /// The node that answered as the controller last, and when: all that a new controller has seen itself of the one before.
@@ -46,6 +51,13 @@ impl Finder {
 
     pub(super) const fn beat_due(&self) -> MonoTime {
         self.beat_due
+    }
+
+    /// A message goes to another node, which the next heartbeat may go with.
+    pub(super) fn has_company(&mut self, now: MonoTime) {
+        if now >= self.beat_from {
+            self.hurry(now);
+        }
     }
 
     /// The next heartbeat goes out at once.
@@ -105,10 +117,12 @@ impl Finder {
             self.known = None;
         }
         if let Some(known) = self.known {
-            self.beat_due = now.after(HEARTBEAT_INTERVAL);
+            self.beat_from = now.after(HEARTBEAT_INTERVAL);
+            self.beat_due = self.beat_from.after(COMPANY_WAIT);
             return Some(known);
         }
         self.beat_due = now.after(SEARCH_INTERVAL);
+        self.beat_from = self.beat_due;
         let after = others.iter().copied().find(|other| Some(*other) > self.asked);
         self.asked = after.or_else(|| others.first().copied());
         self.asked
@@ -167,8 +181,20 @@ mod tests {
         let mut finder = Finder::new(at(0), OWN);
         finder.led_by(at(0), Some(TWO));
         let mut beat = |ms| finder.next_beat(at(ms), false, &[TWO, THREE]);
-        assert_eq!((beat(0), beat(499), beat(500)), (Some(TWO), None, Some(TWO)));
-        assert_eq!((beat(1_000), beat(1_200), beat(1_400)), (Some(TWO), Some(THREE), Some(TWO)));
+        assert_eq!((beat(0), beat(524), beat(525)), (Some(TWO), None, Some(TWO)));
+        assert_eq!((beat(1_050), beat(1_250), beat(1_450)), (Some(TWO), Some(THREE), Some(TWO)));
+    }
+
+    #[test]
+    fn a_heartbeat_goes_with_a_message_that_comes_when_it_is_due_and_with_none_before() {
+        let mut finder = Finder::new(at(0), OWN);
+        finder.led_by(at(0), Some(TWO));
+        let mut with_company = |ms| {
+            finder.has_company(at(ms));
+            finder.next_beat(at(ms), false, &[TWO])
+        };
+        assert_eq!((with_company(0), with_company(256), with_company(499)), (Some(TWO), None, None));
+        assert_eq!((with_company(512), with_company(768)), (Some(TWO), None));
     }
 
     #[test]

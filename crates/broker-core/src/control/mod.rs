@@ -233,6 +233,14 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         self.settle();
     }
 
+    /// A message of the quorum was exchanged with another node: both are awake, so a heartbeat that is due goes now.
+    pub fn handle_company(&mut self, now: Now) {
+        self.begin(now);
+        self.finder.has_company(now.mono);
+        self.beat_if_due();
+        self.settle();
+    }
+
     /// The disk has completions.
     pub fn handle_disk(&mut self, now: Now) {
         self.begin(now);

@@ -20,7 +20,7 @@ const INDEX: &str = "index.html";
 const FOLDERS: [&str; 2] = ["/client", "/examples"];
 
 const NOT_BUILT_IN: &str = "this broker was built without the browser package.\n\
-    Build it with: cargo xtask wasm && HIGHWATER_WEB_DIR=$PWD/target/web cargo build --release\n";
+    Build it with: cargo xtask wasm && HIGHWATER_WEB_DIR=$PWD/target/served cargo build --release\n";
 
 /// A file with what a browser compares it by.
 struct File {

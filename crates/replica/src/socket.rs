@@ -1,0 +1,193 @@
+//! The UDP socket of a broker's QUIC endpoints: watched for what arrives, and for room to send only while there is none.
+//!
+//! Tokio's own socket is watched for both, always. The system tells of room each time a datagram that was sent has left, so every send
+//! wakes the thread once more, for nothing: the buffer for sending is hardly ever full.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::transport::MTU_MAX;
+
+/// The longest run of datagrams that the system joins for one receipt, in bytes.
+const JOINED_BYTES_MAX: usize = 65_535;
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    arriving: AsyncFd<UdpSocket>,
+    state: UdpSocketState,
+    /// There was no room for the last datagram. Connections ask for room before each that they send.
+    is_full: AtomicBool,
+}
+
+impl Socket {
+    /// Takes a bound socket over; the present runtime watches it.
+    pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
+        // It also has the socket not block.
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Self { arriving: watch(socket, Interest::READABLE)?, state, is_full: AtomicBool::new(false) })
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Room { socket: self, watched: None })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let sent = self.state.send(self.arriving.get_ref().into(), transmit);
+        if sent.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock) {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        sent
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut arrived = ready!(self.arriving.poll_read_ready(cx))?;
+            if let Ok(result) = arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta)) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.arriving.get_ref().local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// For receipts 2 MiB are kept instead of 13: quinn multiplies the largest datagram with the number of segments that the system joins
+    /// at most, 64, though all together are never longer than 64 KiB.
+    fn max_receive_segments(&self) -> usize {
+        self.state.gro_segments().min(JOINED_BYTES_MAX.div_ceil(usize::from(MTU_MAX)))
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+}
+
+/// Has the present runtime watch a file that belongs to the value, as it does to std's own types.
+fn watch<T: Into<OwnedFd> + AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    // SAFETY: a type of std that owns its descriptor keeps one and the same open until it is dropped.
+    unsafe { AsyncFd::register_with_interest(file, interest) }.map_err(|e| e.into_parts().1)
+}
+
+/// Waits for room to send, for one connection. The socket is watched for it under another number, by the runtime of the thread that the
+/// connection is driven on, and only as long as that waits.
+#[derive(Debug)]
+struct Room {
+    socket: Arc<Socket>,
+    watched: Option<AsyncFd<OwnedFd>>,
+}
+
+impl UdpPoller for Room {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.socket.is_full.load(Ordering::Relaxed) {
+            self.watched = None;
+            return Poll::Ready(Ok(()));
+        }
+        if self.watched.is_none() {
+            let another = OwnedFd::from(self.socket.arriving.get_ref().try_clone()?);
+            self.watched = Some(watch(another, Interest::WRITABLE)?);
+        }
+        let room = match &self.watched {
+            Some(watched) => ready!(watched.poll_write_ready(cx)).map(drop),
+            None => Ok(()),
+        };
+        self.watched = None;
+        self.socket.is_full.store(false, Ordering::Relaxed);
+        Poll::Ready(room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    fn pair() -> (Arc<Socket>, UdpSocket) {
+        let socket = Arc::new(Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap());
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        (socket, other)
+    }
+
+    fn transmit(to: SocketAddr, contents: &[u8]) -> Transmit<'_> {
+        Transmit { destination: to, ecn: None, contents, segment_size: None, src_ip: None }
+    }
+
+    #[tokio::test]
+    async fn a_receipt_has_room_for_what_the_system_joins_and_no_more_than_a_datagram_beyond() {
+        let (socket, _) = pair();
+        let (segments, mtu) = (socket.max_receive_segments(), usize::from(MTU_MAX));
+        assert!(segments == 1 || segments * mtu >= JOINED_BYTES_MAX, "{segments}");
+        assert!(segments * mtu < JOINED_BYTES_MAX + mtu, "{segments}");
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_arrives_and_what_arrives_is_received() {
+        let (socket, other) = pair();
+        socket.try_send(&transmit(other.local_addr().unwrap(), b"there")).unwrap();
+        let mut bytes = [0; 64];
+        let (n, from) = other.recv_from(&mut bytes).unwrap();
+        assert_eq!((&bytes[..n], from), (&b"there"[..], socket.local_addr().unwrap()));
+
+        for text in [b"one", b"two"] {
+            other.send_to(text, from).unwrap();
+            let mut buffers = vec![vec![0; 1 << 16]; quinn::udp::BATCH_SIZE];
+            let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+            let mut meta = vec![RecvMeta::default(); quinn::udp::BATCH_SIZE];
+            let count = poll_fn(|cx| socket.poll_recv(cx, &mut slices, &mut meta)).await.unwrap();
+            assert_eq!((count, meta[0].len, meta[0].addr), (1, 3, other.local_addr().unwrap()));
+            assert_eq!(&buffers[0][..3], text);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socket_without_room_is_watched_until_it_has_some() {
+        let (socket, _other) = pair();
+        let mut room = Room { socket: socket.clone(), watched: None };
+        for full in [false, true, true, false] {
+            socket.is_full.store(full, Ordering::Relaxed);
+            let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut room).poll_writable(cx))).await;
+            assert_eq!((first.is_pending(), room.watched.is_some()), (full, full));
+            if full {
+                poll_fn(|cx| Pin::new(&mut room).poll_writable(cx)).await.unwrap();
+            }
+            assert!(room.watched.is_none() && !socket.is_full.load(Ordering::Relaxed));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_finds_no_room_is_sent_once_there_is_some() {
+        let (socket, other) = pair();
+        socket2::SockRef::from(socket.arriving.get_ref()).set_send_buffer_size(1).unwrap();
+        let (to, bytes) = (other.local_addr().unwrap(), [7; 1_200]);
+        let mut room = Room { socket: socket.clone(), watched: None };
+        for _ in 0..200 {
+            poll_fn(|cx| Pin::new(&mut room).poll_writable(cx)).await.unwrap();
+            while let Err(e) = socket.try_send(&transmit(to, &bytes)) {
+                assert_eq!(e.kind(), io::ErrorKind::WouldBlock);
+                poll_fn(|cx| Pin::new(&mut room).poll_writable(cx)).await.unwrap();
+            }
+        }
+    }
+}
