@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::cluster::{self, Cluster};
 use crate::wasm::{self, package};
-use crate::{process, tools, workspace};
+use crate::{process, test, tools, workspace};
 
 pub(crate) mod bench;
 mod fresh;
@@ -48,14 +48,14 @@ const PROGRAMS: [&str; 3] = ["playwright-core@1.65.1", "typescript@7.0.2", "vite
 const CHROMIUM: &str = "chromium";
 const FRESH: &str = "fresh-project";
 
-/// What CI runs of it: everything, with a binary like the one that the tests have built.
+/// What CI runs of it: everything, with the binary that the tests have built.
 pub(crate) fn all() -> Result<()> {
     run(&Options {
         only: Vec::new(),
         carrier: None,
         long: false,
         bench_link: None,
-        binary: Some(cluster::build::debug()?),
+        binary: Some(test::debug_binary()),
     })
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn checks() -> Vec<Step> {
     vec![
         Step::inside("toolchain", tools::toolchain),
+        test::pages(),
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
         Step::cargo("format of fuzz", &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], 2),
         Step::cargo(
@@ -56,7 +57,8 @@ fn checks() -> Vec<Step> {
             "clippy",
             &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
             15,
-        ),
+        )
+        .with_pages(),
         faults::clippy(),
         Step::cargo("documentation", &["doc", "--quiet", "--locked", "--workspace", "--no-deps"], 10)
             .with("RUSTDOCFLAGS", "-D warnings"),

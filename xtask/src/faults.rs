@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use crate::cluster::build;
 use crate::compat::python;
 use crate::steps::{Step, cargo};
-use crate::{process, workspace};
+use crate::{process, wasm, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -62,6 +63,9 @@ const BUILD_LIMIT: Duration = Duration::from_secs(1_200);
 pub(crate) fn run(options: &Options) -> Result<()> {
     install()?;
     let mut command = cargo();
+    if wasm::served().is_dir() {
+        command.env(build::WEB_DIR, wasm::served());
+    }
     command.args(STORIES).args([
         "--",
         "--test-threads",
@@ -84,9 +88,11 @@ pub(crate) fn steps() -> Vec<Step> {
     vec![
         Step::inside("confluent-kafka", install),
         Step::cargo("stories of clusters", &[&STORIES[..], &alone[..]].concat(), 15)
+            .with_pages()
             .with(ROUNDS_NAME, ROUNDS)
             .with(PYTHON_NAME, &python_path().to_string_lossy()),
-        Step::cargo("stories of power cuts", &[&STORIES[..], &power_cuts[..]].concat(), 15),
+        Step::cargo("stories of power cuts", &[&STORIES[..], &power_cuts[..]].concat(), 15)
+            .with_pages(),
     ]
 }
 
@@ -94,7 +100,7 @@ pub(crate) fn steps() -> Vec<Step> {
 pub(crate) fn clippy() -> Step {
     let mut arguments = vec!["clippy", "--quiet", "--locked", "--workspace", "--features", POWER_CUTS];
     arguments.extend(["--lib", "--bins", "--test", "cluster", "--", "-D", "warnings"]);
-    Step::cargo("clippy, stories", &arguments, 10)
+    Step::cargo("clippy, stories", &arguments, 10).with_pages()
 }
 
 fn install() -> Result<()> {

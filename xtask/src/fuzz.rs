@@ -22,7 +22,7 @@ const INPUT_BYTES_MAX: u32 = 4096;
 const INPUT_SECONDS_MAX: u32 = 20;
 const MEMORY_MB_MAX: u32 = 1024;
 
-/// What CI gives all targets together, the build included.
+/// What CI gives all targets together, what they need and the build included.
 const CI_SHARE: Duration = Duration::from_secs(240);
 /// Any number does; another one is another search.
 const CI_SEED: u32 = 20_261_201;
@@ -67,8 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Every target, in the time that CI has for them.
 pub(crate) fn share() -> Result<()> {
-    tools::fuzzing()?;
     let begun = Instant::now();
+    tools::fuzzing()?;
     build()?;
     let all = targets()?;
     let jobs = cores();

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::{process, workspace};
+use crate::cluster::build::WEB_DIR;
+use crate::{process, wasm, workspace};
 
 /// One thing that `ci` or `test` does.
 pub(crate) struct Step {
@@ -29,6 +30,12 @@ impl Step {
         let mut command = Box::new(cargo());
         command.args(arguments);
         Self { name, work: Work::Outside { command, limit: Duration::from_secs(minutes * 60) } }
+    }
+
+    /// The same step, whose broker has the browser's files in it. All that build one say so: it is built but once.
+    pub(crate) fn with_pages(self) -> Self {
+        let pages = wasm::served();
+        self.with(WEB_DIR, &pages.to_string_lossy())
     }
 
     /// What the step is called.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{browser, cluster, compat, faults, tools, workspace};
+use crate::{browser, cluster, compat, faults, tools, wasm, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -35,15 +35,21 @@ const PROPTEST_SEED: &str = "20261201";
 
 /// Runs everything.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut all = vec![Step::inside("toolchain", tools::toolchain)];
-    all.extend(steps());
+    let mut all = steps();
     if !options.quick {
         all.extend(cluster_steps());
     }
     if let Some(text) = &options.only {
         all.retain(|step| step.name().contains(text.as_str()));
     }
-    steps::run(all)
+    let mut first = vec![Step::inside("toolchain", tools::toolchain), pages()];
+    first.append(&mut all);
+    steps::run(first)
+}
+
+/// The browser's client and its pages, which every broker that is tested has in it.
+pub(crate) fn pages() -> Step {
+    Step::inside("pages for browsers", || wasm::tree().map(drop))
 }
 
 /// The tests that need nothing but Rust.
@@ -52,6 +58,7 @@ pub(crate) fn steps() -> Vec<Step> {
         // A snapshot that differs is a failure; accepting it is a decision that a person makes. Random inputs are the same in
         // every run, so that a change is judged by what it changed; `cargo test` by itself draws new ones each time.
         Step::cargo("tests", &["test", "--quiet", "--locked", "--workspace", "--no-fail-fast"], 25)
+            .with_pages()
             .with("INSTA_UPDATE", "no")
             .with("PROPTEST_RNG_SEED", PROPTEST_SEED),
         Step::cargo("crates for the browser", &wasm_arguments(), 10),

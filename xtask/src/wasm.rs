@@ -50,10 +50,15 @@ pub(crate) fn tree() -> Result<PathBuf> {
     for name in [GLUE_FILE, WASM_FILE] {
         contents.insert(Path::new("client").join(name), bindings.join(name));
     }
-    // Not `web`: there cargo keeps what it builds for this machine by the profile of that name.
-    let tree = workspace::target_dir().join("served");
+    let tree = served();
     place::mirror(&contents, &tree)?;
     Ok(tree)
+}
+
+/// Where the tree lies.
+pub(crate) fn served() -> PathBuf {
+    // Not `web`: there cargo keeps what it builds for this machine by the profile of that name.
+    workspace::target_dir().join("served")
 }
 
 /// The JavaScript and its types.

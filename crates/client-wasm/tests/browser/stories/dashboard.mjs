@@ -12,8 +12,9 @@ const TRACED_MS = 20_000;
 const RATE = 10_000;
 // Of the frames that the display, which without a screen is one of 60 Hz, had to offer.
 const DROPPED_SHARE_MAX = 0.01;
-// Where debug builds of brokers share two cores with the browser, as in CI, some go to them; a page that blocks drops far more.
-const DROPPED_SHARE_MAX_SHORT = 0.1;
+// Where debug builds of brokers share two cores with the browser, as in CI, many go to them: up to a fifth was seen while the
+// page itself needed a third of a processor. A page that blocks drops nearly all.
+const DROPPED_SHARE_MAX_SHORT = 0.5;
 const PERIOD_MS = 1000 / 60;
 // If an empty page drops more than this, the machine is busy; it may be so for a moment only.
 const BUSY_SHARE = 0.01;
