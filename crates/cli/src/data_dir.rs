@@ -10,6 +10,7 @@ use disk::{DirectoryLock, LockHolder};
 use log_core::directory::{TOPICS_DIR, parse_partition_dir, parse_topic_dir};
 use log_core::segment::{SegmentFile, SegmentKind};
 use log_core::{Offset, PartitionIndex, TopicId};
+use log_store::directory::FORMAT_FILE;
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::nearest::nearest;
@@ -59,11 +60,14 @@ impl DataDir {
     /// Looks through a data directory for the partitions that are chosen.
     pub(crate) fn open(path: &Path, names: &BTreeMap<TopicId, String>, choice: &Choice) -> Outcome<Self> {
         let topics = path.join(TOPICS_DIR);
-        if !path.is_dir() || !topics.is_dir() {
-            return Err(no_data_dir(path));
-        }
+        let topic_dirs = match topics.is_dir() {
+            true => entries(&topics)?,
+            // A node that has not been given a replica yet.
+            false if path.join(FORMAT_FILE).is_file() => Vec::new(),
+            false => return Err(no_data_dir(path)),
+        };
         let mut partitions = Vec::new();
-        for (name, topic_path) in entries(&topics)? {
+        for (name, topic_path) in topic_dirs {
             let Some(topic_id) = parse_topic_dir(&name) else { continue };
             for (name, path) in entries(&topic_path)? {
                 let Some(partition) = parse_partition_dir(&name) else { continue };
@@ -109,7 +113,7 @@ fn no_data_dir(path: &Path) -> Failure {
         return Failure::new(Code::NotFound, format!("{} does not exist", path.display()));
     }
     Failure::new(Code::NotFound, format!("{} is not a data directory of highwater", path.display()))
-        .or(format!("one holds a folder {TOPICS_DIR}; a cluster of cargo xtask has one for each node"))
+        .or(format!("one holds a file {FORMAT_FILE}; a cluster of cargo xtask has one for each node"))
 }
 
 fn segments(partition: &Path) -> Outcome<Vec<Segment>> {

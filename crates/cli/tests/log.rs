@@ -185,6 +185,14 @@ fn what_is_no_data_directory_is_refused() {
 }
 
 #[test]
+fn a_node_without_a_replica_has_no_partitions() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("format"), "").unwrap();
+    assert_eq!(run(directory.path(), &["list"]), (0, "no partitions\n".to_owned()));
+    assert_eq!(run(directory.path(), &["verify"]).0, 0);
+}
+
+#[test]
 fn a_topic_that_is_not_there_is_refused() {
     let directory = data_dir();
     let (code, text) = run(directory.path(), &["dump", "--topic", "orders"]);
