@@ -7,7 +7,8 @@
 //!
 //! 1. A batch gets its sequence when it is first sent, and is sent again with the same bytes while its outcome is not
 //!    known. So a broker that has it already drops it.
-//! 2. Batches of a partition are sent in order, up to five at once. When one fails, what follows it waits until all
+//! 2. Batches of a partition are sent in order, up to five at once, counted from the oldest whose outcome is not known: a
+//!    broker remembers no more, and one that it had forgotten could be neither found nor appended again. When one fails, what follows it waits until all
 //!    that are on their way have come back; then they go again in order. Before the first one is acknowledged there is
 //!    only one on its way: a broker that knows nothing of a producer takes any first sequence, so a second batch could
 //!    get in before the first.

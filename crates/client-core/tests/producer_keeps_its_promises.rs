@@ -331,6 +331,14 @@ fn records_without_a_key_are_spread_and_share_batches() {
 }
 
 #[test]
+fn no_batch_overtakes_the_oldest_so_far_that_the_broker_forgets_it() {
+    let timed_out = || Some(Fault::DoAndRefuse(ErrorCode::RequestTimedOut));
+    let first = vec![None, timed_out(), timed_out(), timed_out(), None, None];
+    let again = std::iter::repeat_with(timed_out).take(5);
+    delivered_once_in_order(first.into_iter().chain(again).collect());
+}
+
+#[test]
 fn a_repeat_acknowledged_late_does_not_turn_sequences_back() {
     let faults = vec![
         None,

@@ -322,6 +322,10 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 for entry in entries {
                     let result = self.copy.append(&mut self.disk, entry);
                     self.check_disk(result);
+                    if self.ended {
+                        // What follows an entry that is missing has no place in the copy.
+                        return;
+                    }
                 }
                 self.copy.sync(&mut self.disk);
             }

@@ -16,11 +16,16 @@ use crate::action::BatchId;
 use crate::core::Environment;
 use crate::error::{CallerProblem, ClientError};
 
+/// How many batches of a producer a broker remembers of one partition.
+const REMEMBERED: u64 = 5;
+
 /// A partition's batches, oldest first.
 #[derive(Debug)]
 pub(super) struct Lane {
     queue: VecDeque<Batch>,
     next_sequence: Sequence,
+    /// How many batches were given a sequence.
+    numbered: u64,
     /// Behind the last acknowledged batch.
     acknowledged: Sequence,
     /// Law 2: the leader has acknowledged a batch under the present id, so it knows which sequence comes next.
@@ -47,6 +52,8 @@ pub(super) struct Batch {
     pub(super) may_be_appended: bool,
     content: Content,
     sequence: Option<Sequence>,
+    /// Its place among those that were given a sequence.
+    place: u64,
     in_flight: bool,
     attempts: u32,
 }
@@ -74,6 +81,7 @@ impl Default for Lane {
         Self {
             queue: VecDeque::new(),
             next_sequence: Sequence(0),
+            numbered: 0,
             acknowledged: Sequence(0),
             is_known: false,
             has_gap: false,
@@ -126,8 +134,16 @@ impl Lane {
         let batch = self.queue.get(index)?;
         // Law 2: what comes later than this one is still on its way, so this one has failed.
         let overtaken = self.queue.iter().skip(index).any(|later| later.in_flight);
-        let held = (only_unsettled || self.has_gap) && !batch.may_be_appended;
+        let held = (only_unsettled || self.has_gap) && !batch.may_be_appended
+            || batch.sequence.is_none() && self.is_too_far_ahead();
         (!overtaken && !held).then(|| batch.content.bytes())
+    }
+
+    /// Whether one more batch could make the broker forget the oldest whose outcome is not known: it may have been appended,
+    /// and those behind it may have been acknowledged.
+    fn is_too_far_ahead(&self) -> bool {
+        let oldest = self.queue.iter().find(|batch| batch.sequence.is_some());
+        oldest.is_some_and(|oldest| self.numbered - oldest.place >= REMEMBERED)
     }
 
     /// The batch to be sent now.
@@ -146,6 +162,8 @@ impl Lane {
         let (records, left) = batch.content.seal(compression, environment, stamp)?;
         if fresh && stamp.is_some() {
             batch.sequence = Some(sequence);
+            batch.place = self.numbered;
+            self.numbered += 1;
             self.next_sequence = sequence_after(sequence, batch.count);
         }
         batch.in_flight = true;
@@ -333,6 +351,7 @@ impl Batch {
             may_be_appended: false,
             content: Content::Open(builder),
             sequence: None,
+            place: 0,
             in_flight: false,
             attempts: 0,
         }

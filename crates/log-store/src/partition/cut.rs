@@ -4,6 +4,7 @@
 //! goes to both slots first, so that no start takes the shorter log for damage; then the file is truncated and
 //! synced; only then `CutFinished` lets the log be appended to or spoken of.
 
+use log_core::batch::check_stored;
 use log_core::mutation::{Mutation, mutated};
 use log_core::segment::SegmentKind;
 use log_core::{LogOffsets, Offset};
@@ -97,6 +98,9 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// The start of the batch that holds `offset`, which lies inside the log.
+    ///
+    /// Logs part between batches. A header that holds `offset` in its midst is believed only if its batch is whole: one that
+    /// rotted would have everything behind it cut, or, below the high watermark, be taken for the leader's fault.
     fn boundary_below(&mut self, disk: &mut D, offset: Offset) -> Result<EndPoint, CutError> {
         let damaged = Fault::BadBatch { at: offset };
         let Some(index) = self.segment_of(offset) else {
@@ -110,13 +114,28 @@ impl<D: Disk> PartitionLog<D> {
         let floor = segment.indexes().map_or(0, |indexes| u64::from(indexes.offsets.position_for(offset)));
         for from in [floor, 0] {
             let mut walk = Walk::new(file.clone(), from, bytes, Reach::Medium, RUN_BYTES);
-            if let Found::Batch(position, header) = walk.find(disk, offset, base)? {
+            if let Found::Batch(position, header) = walk.find(disk, offset, base)?
+                && (header.base_offset == offset
+                    || self.is_whole(disk, &file, position, header.batch_bytes)?)
+            {
                 let epoch = self.epoch_before(header.base_offset);
                 return Ok(EndPoint { offset: header.base_offset, segment: base, position, epoch });
             }
         }
         self.fail(damaged);
         Err(CutError::Faulty)
+    }
+
+    fn is_whole(
+        &self,
+        disk: &mut D,
+        file: &D::File,
+        position: u64,
+        batch_bytes: usize,
+    ) -> Result<bool, DiskError> {
+        let mut bytes = vec![0; batch_bytes];
+        let count = disk.read_at(file, position, &mut bytes)?;
+        Ok(count == batch_bytes && check_stored(&bytes, self.options.crc).is_ok())
     }
 
     pub(super) fn epoch_before(&self, offset: Offset) -> log_core::LeaderEpoch {

@@ -148,13 +148,18 @@ impl<D: Disk> PartitionLog<D> {
         let file = segment.file(disk, &self.dir)?;
         let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(part.from));
         let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
+        let mut expected = None;
         loop {
             match walk.step(disk)? {
-                Step::Batch(_, header) if header.base_offset >= part.end => return Ok(()),
-                Step::Batch(_, header) if header.next_offset() <= part.from => {}
-                Step::Batch(position, header) if visit(&header, position) => {}
-                Step::Batch(..) | Step::End => return Ok(()),
-                Step::Bad | Step::Cold => {
+                Step::Batch(position, header) if expected.is_none_or(|at| at == header.base_offset) => {
+                    expected = Some(header.next_offset());
+                    let is_before = header.next_offset() <= part.from;
+                    if header.base_offset >= part.end || !is_before && !visit(&header, position) {
+                        return Ok(());
+                    }
+                }
+                Step::End => return Ok(()),
+                Step::Batch(..) | Step::Bad | Step::Cold => {
                     self.fail(Fault::BadBatch { at: part.from });
                     return Err(ReadError::Faulty);
                 }

@@ -115,11 +115,10 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(ReadOutcome::Ready(found));
         }
         let index = self.segment_of(from).ok_or(ReadError::Faulty)?;
-        match self.place_of(disk, index, from)? {
+        match self.place_of(disk, index, from, limit.end)? {
             Place::Cold { position, from_index } => {
                 Ok(self.submit(disk, caller, index, position, from, limit, from_index)?)
             }
-            Place::At(_, header) if header.next_offset() > limit.end => Ok(ReadOutcome::Ready(nothing)),
             Place::At(position, header) => {
                 self.read_at_place(disk, caller, index, position, &header, from, limit)
             }
@@ -138,7 +137,16 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// The place of the batch that holds `from`: where a reader stopped before, or by the index.
-    fn place_of(&mut self, disk: &mut D, index: usize, from: Offset) -> Result<Place, ReadError> {
+    ///
+    /// A header that reaches beyond `end` is not believed before its batch is checked: one that rotted could hide what
+    /// follows it for ever.
+    fn place_of(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+        from: Offset,
+        end: Offset,
+    ) -> Result<Place, ReadError> {
         self.load_indexes(disk, index)?;
         for attempt in 0..2 {
             let Some(segment) = self.segments.get_mut(index) else { break };
@@ -149,8 +157,13 @@ impl<D: Disk> PartitionLog<D> {
             let start = cursor.unwrap_or(u64::from(floor));
             let mut walk = Walk::new(file, start, bytes, Reach::Cached, HOP_BYTES);
             match walk.find(disk, from, base)? {
-                Found::Batch(position, header) if self.is_of_its_epoch(&header) => {
+                Found::Batch(position, header)
+                    if self.is_of_its_epoch(&header) && header.next_offset() <= end =>
+                {
                     return Ok(Place::At(position, header));
+                }
+                Found::Batch(_, header) if self.is_of_its_epoch(&header) => {
+                    return Ok(Place::Cold { position: start, from_index: start > 0 });
                 }
                 Found::Cold(_) => return Ok(Place::Cold { position: start, from_index: start > 0 }),
                 Found::Batch(..) | Found::Missing if attempt == 0 && start > 0 => {
@@ -374,7 +387,7 @@ impl<D: Disk> PartitionLog<D> {
             }
             let index = self.segments.iter().position(|segment| segment.base == read.segment);
             let index = index.ok_or(ReadError::Faulty)?;
-            return match self.place_of(disk, index, read.from)? {
+            return match self.place_of(disk, index, read.from, read.limit.end)? {
                 Place::At(position, _) | Place::Cold { position, .. } => {
                     Ok(self.submit(disk, Some(read.caller), index, position, read.from, read.limit, false)?)
                 }

@@ -22,6 +22,9 @@ pub(crate) struct Progress {
     /// It is in the ISR and showed an end below the high watermark (L7): unknown until its removal is applied, whatever
     /// it acknowledges.
     pub(crate) behind: bool,
+    /// The durable end that it acknowledged in that session while it was behind. It is not said again where nothing is
+    /// appended any more.
+    pub(crate) withheld: Option<Offset>,
     /// Since when its durable end lags.
     pub(crate) lag: Lag,
 }
@@ -70,7 +73,17 @@ impl Progress {
             durable: None,
             appended: Offset::ZERO,
             behind: false,
+            withheld: None,
             lag: Lag::unknown(now, target),
+        }
+    }
+
+    /// Its removal is applied: what it has acknowledged meanwhile counts.
+    pub(crate) fn end_behind(&mut self, now: MonoTime, appended_end: Offset) {
+        self.behind = false;
+        if let Some(durable) = self.withheld.take() {
+            self.durable = Some(durable);
+            self.lag.on_durable(now, durable, appended_end);
         }
     }
 

@@ -122,7 +122,9 @@ impl Leader {
         if let Some(cursor) = progress.cursor_mut() {
             cursor.credit = cursor.credit.max(ack.credit);
         }
-        if !progress.behind {
+        if progress.behind {
+            progress.withheld = Some(ack.durable_end);
+        } else {
             progress.durable = progress.durable.max(Some(ack.durable_end));
             progress.lag.on_durable(now, ack.durable_end, end);
             self.judge_end(follower, ack.durable_end);
@@ -194,7 +196,7 @@ impl Leader {
         progress.session = Some(open.session);
         progress.stream = Some(FollowerStream { id: stream, cursor: None });
         if !on(Mutation::H8) && !on(Mutation::L7) {
-            progress.durable = None;
+            (progress.durable, progress.withheld) = (None, None);
             progress.appended = Offset::ZERO;
         }
         self.streams.insert(stream, open.follower);
@@ -321,9 +323,11 @@ impl Leader {
                 progress.broker_epoch = broker_epoch;
                 progress.session = None;
             }
-            let member = self.view.in_isr(broker);
-            if let Some(progress) = self.followers.get_mut(&broker) {
-                progress.behind &= member;
+            let (member, end) = (self.view.in_isr(broker), self.log.appended_end);
+            if let Some(progress) =
+                self.followers.get_mut(&broker).filter(|progress| progress.behind && !member)
+            {
+                progress.end_behind(now, end);
             }
         }
     }

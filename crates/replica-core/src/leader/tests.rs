@@ -342,7 +342,13 @@ pub(crate) fn l7_a_member_that_comes_back_with_less_holds_the_high_watermark() {
         "held until the removal is applied"
     );
     leader.handle_view(at(6), changed(view(&[LEADER, B]), |view| view.partition_epoch = PartitionEpoch(21)));
-    assert_eq!(high_watermarks(&leader_actions(&mut leader)), [12]);
+    let actions = leader_actions(&mut leader);
+    assert_eq!(high_watermarks(&actions), [12]);
+    assert_eq!(
+        members(&proposals(&actions)[0].1),
+        ALL,
+        "it has caught up, and says so no more while nothing is appended"
+    );
 }
 
 #[test]

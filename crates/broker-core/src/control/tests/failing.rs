@@ -74,3 +74,19 @@ fn d5_a_failed_sync_of_the_copy_ends_the_broker() {
     assert_eq!(applied(&net, 2), before);
     assert_eq!(net.control(2).poll_timeout(), None);
 }
+
+#[test]
+fn d5_a_copy_without_room_for_an_entry_takes_none_that_follows_and_ends_the_broker() {
+    let mut net = Net::of(2);
+    net.cut(2, true);
+    for name in ["orders", "prices"] {
+        let topic = NewTopic { name: name.into(), ..NewTopic::default() };
+        assert!(net.command(1, AdminCommand::CreateTopic(topic)).is_ok());
+    }
+    net.nodes[&2].disk.fail_next(log_store::DiskOperation::Write, log_store::DiskFault::Full);
+    let before = applied(&net, 2);
+    net.cut(2, false);
+    net.run(1_000);
+    assert_eq!(net.nodes[&2].stopped, Some((ExitCode::DirectoryPoisoned, false)));
+    assert_eq!(applied(&net, 2), before);
+}

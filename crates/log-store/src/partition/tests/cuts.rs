@@ -96,6 +96,16 @@ fn p3_a_base_offset_that_rotted_is_damage_when_producers_are_read_again() {
 }
 
 #[test]
+fn d4_a_header_that_rotted_is_own_damage_and_not_a_conflict_with_the_leader() {
+    let mut bench = batches_of_one_producer();
+    bench.log.set_high_watermark(Offset(20));
+    // The last offset delta of the first batch: it seems to hold everything up to the place of the cut.
+    bench.disk.rot(&format!("{DIR}/00000000000000000000.log"), 26, 0x20);
+    assert_eq!(cut(&mut bench, 30), Err(CutError::Faulty));
+    assert!(bench.log.fault().is_some());
+}
+
+#[test]
 fn a_cut_that_the_medium_breaks_off_leaves_the_disk_as_it_was_and_takes_nothing_more() {
     let mut bench = batches_of_one_producer();
     // The search for the place reads once; the producers' state is read again from the batches after that.

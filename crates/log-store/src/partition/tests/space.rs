@@ -410,6 +410,24 @@ fn the_chain_finds_a_length_that_reaches_beyond_the_segment() {
 }
 
 #[test]
+fn a_header_that_rotted_hides_nothing_from_readers_for_ever() {
+    // The last offset delta of the first batch, below and above what the log holds.
+    for (position, mask) in [(26, 0x40), (26, 0x10), (25, 0x10)] {
+        for start in [0, 5, 150] {
+            let mut bench = Bench::create(MemoryDisk::new(), without_tail());
+            bench.append_many(40, 10, 100);
+            bench.commit();
+            bench.disk.rot(&format!("{DIR}/00000000000000000000.log"), position, mask);
+            bench.log.set_high_watermark(Offset(400));
+            let found = bench.read_slices(Offset(start), 1 << 20);
+            let told = matches!(found, Err(ReadError::Faulty)) && bench.log.fault().is_some();
+            let served = found.is_ok_and(|found| found.bytes > 0);
+            assert!(told || served, "byte {position} by {mask}: nothing at {start}, and nobody is told");
+        }
+    }
+}
+
+#[test]
 fn the_chain_waits_for_space_and_a_medium_that_does_not_read_is_damage_of_the_log_alone() {
     let mut bench = Bench::create(MemoryDisk::new(), without_tail());
     bench.append_many(40, 10, 1000);
