@@ -17,6 +17,7 @@ mod fix;
 mod fuzz;
 mod guard;
 mod layers;
+mod miri;
 mod process;
 mod sim;
 mod soak;
@@ -71,6 +72,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Count the instructions of the cores' hot paths and compare them with those kept
     Guard(guard::Options),
+    /// Run the unit tests of the lowest cores in an interpreter that finds undefined behaviour
+    Miri(miri::Options),
     /// Write the table of every default into docs/defaults.md
     Defaults {
         /// Write nothing; fail if the table is not as the sources say
@@ -115,6 +118,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Codegen { check } => codegen::run(check)?,
         Command::Fuzz(options) => fuzz::run(&options)?,
         Command::Guard(options) => guard::run(&options)?,
+        Command::Miri(options) => miri::run(&options)?,
         Command::Defaults { check } => defaults::run(check)?,
         Command::Fix => fix::run()?,
         Command::Layers => layers::run()?,

@@ -31,7 +31,7 @@ const WASM_CRATES: [&str; 7] = [
 ];
 
 /// Any number does; another one is another set of random inputs.
-const PROPTEST_SEED: &str = "20261201";
+pub(crate) const PROPTEST_SEED: &str = "20261201";
 
 /// Runs everything.
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -25,7 +25,7 @@ pub(crate) fn wasm_target() -> Result<()> {
     ensure(&["target", "list", "--installed"], WASM, &["target", "add", WASM])
 }
 
-/// The compiler that instruments fuzz targets; products are never built with it.
+/// The compiler that instruments fuzz targets and brings Miri; products are never built with it.
 const NIGHTLY: &str = "nightly";
 const CARGO_FUZZ: &str = "cargo-fuzz";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
@@ -46,6 +46,16 @@ pub(crate) fn fuzzing() -> Result<()> {
 
 fn nightly() -> Result<()> {
     ensure(&["toolchain", "list"], NIGHTLY, &["toolchain", "install", NIGHTLY, "--profile", "minimal"])
+}
+
+/// Installs Miri, which is a part of the nightly toolchain, and the sources of the standard library, which it runs too.
+pub(crate) fn miri() -> Result<()> {
+    nightly()?;
+    for component in ["miri", "rust-src"] {
+        let list = ["component", "list", "--installed", "--toolchain", NIGHTLY];
+        ensure(&list, component, &["component", "add", component, "--toolchain", NIGHTLY])?;
+    }
+    Ok(())
 }
 
 /// Cargo of the nightly toolchain.
