@@ -91,8 +91,7 @@ pub(crate) fn steps() -> Vec<Step> {
             .with_pages()
             .with(ROUNDS_NAME, ROUNDS)
             .with(PYTHON_NAME, &python_path().to_string_lossy()),
-        Step::cargo("stories of power cuts", &[&STORIES[..], &power_cuts[..]].concat(), 15)
-            .with_pages(),
+        Step::cargo("stories of power cuts", &[&STORIES[..], &power_cuts[..]].concat(), 15).with_pages(),
     ]
 }
 

@@ -349,8 +349,7 @@ impl Ways {
         &self,
         member: &QuorumMember,
     ) -> Result<(PeerConnection, RaftStream), Box<dyn std::error::Error + Send + Sync>> {
-        let connection =
-            self.pool.connection(member.broker, &member.addresses, Target::Control).await?;
+        let connection = self.pool.connection(member.broker, &member.addresses, Target::Control).await?;
         let waiting = match self.idle.borrow_mut().get_mut(&member.broker) {
             Some((of, streams)) if of.is_same(&connection) => streams.pop(),
             _ => None,

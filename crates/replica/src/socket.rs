@@ -59,7 +59,9 @@ impl AsyncUdpSocket for Socket {
     ) -> Poll<io::Result<usize>> {
         loop {
             let mut arrived = ready!(self.arriving.poll_read_ready(cx))?;
-            if let Ok(result) = arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta)) {
+            if let Ok(result) =
+                arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta))
+            {
                 return Poll::Ready(result);
             }
         }
