@@ -101,7 +101,7 @@ pub struct Bench<D: Disk> {
 /// The directory of the log in tests.
 pub const DIR: &str = "topics/00000000000000000000000000000001/0";
 
-const PATIENCE: core::time::Duration = core::time::Duration::from_secs(10);
+const PATIENCE: core::time::Duration = core::time::Duration::from_secs(60);
 
 fn start() -> Now {
     Now { mono: MonoTime(1), wall: Timestamp(START_MS) }
