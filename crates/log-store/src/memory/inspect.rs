@@ -17,15 +17,22 @@ impl MemoryDisk {
         self.names(dir, Side::Cached, |names| names.cloned().collect())
     }
 
-    /// The numbers that names in a directory are before a suffix, in order: of those names that a power cut could not take,
-    /// or of those that a process sees.
+    /// The numbers that names in a directory are before a suffix, in order, from the last one on that is at most `from`: of
+    /// those names that a power cut could not take, or of those that a process sees. All have as many digits.
     #[must_use]
-    pub fn numbers(&self, dir: &str, suffix: &str, durable: bool) -> Vec<i64> {
+    pub fn numbers(&self, dir: &str, suffix: &str, from: i64, durable: bool) -> Vec<i64> {
         let side = if durable { Side::Durable } else { Side::Cached };
         let number = |name: &String| name.strip_suffix(suffix)?.parse().ok();
-        let mut numbers: Vec<i64> =
-            self.names(dir, side, |names| names.filter_map(number).collect()).unwrap_or_default();
-        numbers.sort_unstable();
+        let mut numbers = Vec::new();
+        self.names(dir, side, |names| {
+            for found in names.rev().filter_map(number) {
+                numbers.push(found);
+                if found <= from {
+                    break;
+                }
+            }
+        });
+        numbers.reverse();
         numbers
     }
 
@@ -58,7 +65,7 @@ impl MemoryDisk {
         &self,
         dir: &str,
         side: Side,
-        look: impl FnOnce(&mut dyn Iterator<Item = &String>) -> T,
+        look: impl FnOnce(&mut dyn DoubleEndedIterator<Item = &String>) -> T,
     ) -> Option<T> {
         let medium = &*self.medium.borrow();
         let node: NodeId = if dir.is_empty() { ROOT } else { medium.tree.find_on(dir, side)? };

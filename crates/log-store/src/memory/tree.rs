@@ -137,7 +137,7 @@ impl Tree {
         })
     }
 
-    pub(super) fn names(&self, id: NodeId, side: Side) -> Option<impl Iterator<Item = &String>> {
+    pub(super) fn names(&self, id: NodeId, side: Side) -> Option<impl DoubleEndedIterator<Item = &String>> {
         match self.nodes.get(&id)? {
             Node::Dir(dir) => Some(dir.entries(side).keys()),
             Node::File(_) => None,

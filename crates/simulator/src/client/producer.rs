@@ -16,7 +16,8 @@ use crate::oracle::{Attempt, identity};
 use crate::plan::{MS, Plan};
 use crate::world::{World, index_of};
 
-/// Batches of one partition in flight.
+/// Batches of one partition in flight, counted from the oldest whose outcome is not known: no more than a broker remembers,
+/// or it may have forgotten the oldest when that is sent again.
 const WINDOW: usize = 5;
 
 /// Batches of one partition that are not settled.
@@ -57,6 +58,8 @@ struct Lane {
     partition: i32,
     known: Option<Known>,
     next_sequence: i32,
+    /// How many batches were made.
+    made: usize,
     batches: VecDeque<Batch>,
     /// Whether some batch of this identity was acknowledged.
     acknowledged: bool,
@@ -66,6 +69,8 @@ struct Lane {
 #[derive(Debug)]
 struct Batch {
     number: u64,
+    /// Its place among the batches of its partition.
+    place: usize,
     bytes: Bytes,
     identity: u64,
     in_flight: bool,
@@ -83,6 +88,7 @@ impl Producer {
             partition,
             known: None,
             next_sequence: 0,
+            made: 0,
             batches: VecDeque::new(),
             acknowledged: false,
             not_before: 0,
@@ -154,7 +160,9 @@ impl Producer {
         let bytes = wire::batch(stamp, &values, wall);
         let identity = identity_of(&bytes);
         world.oracle.history.attempt(&found.name, found.partition, identity);
-        found.batches.push_back(Batch { number: self.made, bytes, identity, in_flight: false, tried: false });
+        found.made += 1;
+        let (number, place) = (self.made, found.made);
+        found.batches.push_back(Batch { number, place, bytes, identity, in_flight: false, tried: false });
     }
 
     /// Sends what may be sent: everything in order, unless an earlier batch failed and others are still on their way.
@@ -170,9 +178,9 @@ impl Producer {
         }
         let Some(known) = found.known else { return Vec::new() };
         let mut wishes = Vec::new();
-        for batch in
-            found.batches.iter_mut().filter(|batch| !batch.in_flight).take(WINDOW - flying.min(WINDOW))
-        {
+        let upto = found.batches.front().map_or(0, |oldest| oldest.place + WINDOW);
+        let sendable = found.batches.iter_mut().filter(|batch| !batch.in_flight && batch.place < upto);
+        for batch in sendable.take(WINDOW - flying.min(WINDOW)) {
             self.correlation += 1;
             (batch.in_flight, batch.tried) = (true, true);
             let request = Request { lane, batch: batch.number, known, sent: world.now };
@@ -255,7 +263,9 @@ impl Producer {
                 && found.leader.map(index_of) == Some(request.known.leader)
         });
         if error == ErrorCode::OutOfOrderSequenceNumber && at == 0 && present {
-            let acknowledged = lane.acknowledged;
+            // What is known of batches goes with their records.
+            let deleted = world.oracle.log_start(request.known.key) > 0;
+            let acknowledged = lane.acknowledged && !deleted;
             self.lost_place(world, request.lane, acknowledged);
         }
     }

@@ -24,10 +24,8 @@ pub(super) fn visit(
     mut visit: impl FnMut(&BatchHeader, &[u8]) -> bool,
 ) -> i64 {
     let dir = partition_dir(&key);
-    let bases = disk.numbers(&dir, ".log", side == Side::Durable);
-    let first = bases.iter().rposition(|base| *base <= from).unwrap_or(0);
     let mut reach = Reach { next: None, from, wants_more: true };
-    for base in bases.into_iter().skip(first) {
+    for base in disk.numbers(&dir, ".log", from, side == Side::Durable) {
         if reach.next.is_some_and(|next| next != base) || !reach.wants_more {
             break;
         }
@@ -52,7 +50,7 @@ pub(crate) struct Placed {
 /// The last segment's file on a platter, and the batches in it.
 pub(crate) fn last_segment(disk: &MemoryDisk, key: TopicPartition) -> Option<(String, Vec<Placed>)> {
     let dir = partition_dir(&key);
-    let base = disk.numbers(&dir, ".log", true).into_iter().last()?;
+    let base = disk.numbers(&dir, ".log", i64::MAX, true).into_iter().last()?;
     let path = format!("{dir}/{base:020}.log");
     let mut placed = Vec::new();
     disk.with_durable(&path, |bytes| {

@@ -24,6 +24,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Whether the replica does the same as before, but for records that come and go.
+    fn is_like(&self, standing: &ReplicaStanding) -> bool {
+        let before = &self.standing;
+        before.role == standing.role
+            && before.settled == standing.settled
+            && before.offsets.log_start() == standing.offsets.log_start()
+    }
+
     pub(super) const fn log_end(&self) -> i64 {
         self.standing.offsets.log_end().0
     }
@@ -83,6 +91,16 @@ impl World {
         let end = standing.offsets.log_end().0;
         let start = standing.offsets.log_start().0;
         let same = before.filter(|before| before.process == process);
+        if same.is_none_or(|before| !before.is_like(standing)) {
+            self.trace.note(self.now, || {
+                let (offsets, settled) = (standing.offsets, standing.settled);
+                format!(
+                    "broker {broker}, {}: {:?}, settled {settled}, {offsets:?}",
+                    words(key),
+                    standing.role
+                )
+            });
+        }
         let cut = same.is_some_and(|before| end < before.standing.offsets.log_end().0);
         if cut {
             self.coverage.count("truncations");
@@ -180,6 +198,10 @@ impl World {
 
     fn check_log_start(&mut self, broker: usize, standing: &ReplicaStanding) {
         let (key, start) = (standing.partition, standing.offsets.log_start().0);
+        if self.oracle.deleted.contains(&key.topic_id) {
+            // Whoever does not know it yet goes on with settings that nobody can look up any more.
+            return;
+        }
         let retains =
             self.head.topic(key.topic_id).is_some_and(|topic| topic.settings.retention_bytes.is_some());
         let end = self.oracle.committed_end(key);

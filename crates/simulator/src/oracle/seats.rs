@@ -2,7 +2,7 @@
 //! run, when all replicas are the same.
 
 use log_core::directory::partition_dir;
-use log_core::{BrokerId, TopicPartition};
+use log_core::{BrokerEpoch, BrokerId, TopicPartition};
 use metadata_core::{ClusterImage, Condition, Partition};
 
 use super::log::{Side, visit};
@@ -29,8 +29,22 @@ impl World {
         }
     }
 
+    /// Whether what a replica lacks was lost with its disk, and the broker has registered with the new one since: whoever gives
+    /// it a seat again must know that it has everything.
+    fn is_on_new_disk(&self, member: BrokerId, key: TopicPartition) -> bool {
+        let machine = self.machine(index_of(member));
+        let registered = self.head.broker(member).is_some_and(|found| found.directory == machine.directory);
+        self.is_hollow(member, key) && registered && !machine.rotten.contains(&key)
+    }
+
     fn check_seat(&mut self, member: BrokerId, key: TopicPartition, from: i64) {
-        if self.is_hollow(member, key) || self.oracle.violation.is_some() {
+        if !self.is_hollow(member, key) {
+            self.check_platter(member, key, from);
+        }
+    }
+
+    fn check_platter(&mut self, member: BrokerId, key: TopicPartition, from: i64) {
+        if self.oracle.violation.is_some() {
             return;
         }
         let to = self.oracle.committed_end(key);
@@ -62,7 +76,10 @@ impl World {
         }
         let new: Vec<BrokerId> = after.isr.iter().chain(&after.elr).copied().collect();
         for member in new.into_iter().filter(|member| !before.has_seat(*member)) {
-            self.check_seat(member, key, self.oracle.log_start(key));
+            match self.is_on_new_disk(member, key) {
+                true => self.check_platter(member, key, self.oracle.log_start(key)),
+                false => self.check_seat(member, key, self.oracle.log_start(key)),
+            }
         }
     }
 
@@ -76,6 +93,18 @@ impl World {
         if let Some((key, _)) = kept {
             let text = format!("broker {} has a new disk and a seat of {}", index_of(broker), words(key));
             self.oracle.violate("new disk", text);
+        }
+    }
+
+    /// A broker is let in under a registration: only one that has applied it can do what it is there for.
+    pub(crate) fn oracle_let_in(&mut self, broker: BrokerId, registration: BrokerEpoch) {
+        let applied = self.machine(index_of(broker)).applied;
+        if applied.is_none_or(|applied| applied.0 < registration.0) {
+            let text = format!(
+                "broker {} is let in as {registration}, and has applied {applied:?}",
+                index_of(broker)
+            );
+            self.oracle.violate("let in", text);
         }
     }
 

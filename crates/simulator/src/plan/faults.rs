@@ -66,10 +66,25 @@ pub(crate) enum Fault {
     /// The disk is lost that alone has a seat of some partition: what was committed there is lost, and the operator makes
     /// the topic anew.
     WipeHolder { down: u64, seed: u64 },
+    /// A process dies while its disk is slow, and its machine loses power as soon as the next one has started.
+    DieTwice { broker: usize, seed: u64 },
+    /// A broker is asked to stop, and its machine loses power soon after its next start.
+    StopThenPower { broker: usize, seed: u64 },
+    /// A topic is made anew, and a broker with a replica of it loses power at that moment.
+    PowerAtCreation { topic: usize, after: u64, seed: u64 },
+    /// A leader loses power while one follower has more than the others and a slow disk; that follower loses power while it
+    /// cuts what it had more.
+    PowerInCut { seed: u64 },
+    /// A follower leaves the ISR, comes back, and is away again when it is let in, on which agreement takes long.
+    AwayWhenLetIn { seed: u64 },
+    /// A leader loses touch with the controller alone, and another one is told to all but one follower.
+    Depose { seed: u64 },
+    /// A follower stops, the end of a log of it is lost meanwhile, and the leader is away.
+    LoseEnd { seed: u64 },
 }
 
 /// The kinds, in the order of the weights.
-const KINDS: usize = 25;
+const KINDS: usize = 32;
 
 /// Kinds from here on happen only where a mix prefers them.
 const PREFERRED_ONLY: usize = 23;
@@ -79,8 +94,11 @@ pub(super) fn draw(dice: &mut Dice, mix: Mix, brokers: usize, fault_time: u64) -
     let weights = weights(dice, mix);
     let pause = dice.pick(&[(50 * MS, 600 * MS), (200 * MS, 1_500 * MS), (500 * MS, 4_000 * MS)]);
     let down = dice.pick(&[(2 * MS, 300 * MS), (100 * MS, 2_000 * MS), (1_000 * MS, 6_000 * MS)]);
-    let (pause, down) =
-        if mix == Mix::Storm { ((5 * MS, 150 * MS), (2 * MS, 200 * MS)) } else { (pause, down) };
+    let (pause, down) = match mix {
+        Mix::Storm => ((5 * MS, 150 * MS), (2 * MS, 200 * MS)),
+        mix if mix.is_pointed() => ((700 * MS, 4_000 * MS), down),
+        _ => (pause, down),
+    };
     let mut faults = Vec::new();
     let mut at = dice.below(500 * MS);
     while at < fault_time {
@@ -101,7 +119,7 @@ fn weights(dice: &mut Dice, mix: Mix) -> [u64; KINDS] {
         }
         let drawn = if dice.permille(550) { dice.pick(&[1, 2, 4]) } else { 0 };
         let rare = matches!(kind, 2 | 12 | 13 | 14);
-        *weight = if rare { drawn } else { drawn * 2 };
+        *weight = if rare || mix.is_pointed() { drawn } else { drawn * 2 };
         *weight += favour(mix, kind);
     }
     if weights.iter().all(|weight| *weight == 0) {
@@ -122,10 +140,19 @@ fn favour(mix: Mix, kind: usize) -> u64 {
         Mix::Topics => &[0, 19, 20, 21],
         Mix::Storm => &[0, 1, 3, 4, 5, 8, 10, 18, 20],
         Mix::Late => &[4, 5, 6, 15, 17],
+        Mix::Moments => &[25, 26, 27],
+        Mix::Cuts => &[28],
+        Mix::Entrants => &[29],
+        Mix::Deposed => &[30],
+        Mix::Ends => &[31],
         Mix::Tails => &[23],
         Mix::Losses => &[0, 4, 6, 24],
     };
-    if favoured.contains(&kind) { 16 } else { 0 }
+    match favoured.contains(&kind) {
+        true if mix.is_pointed() => 48,
+        true => 16,
+        false => 0,
+    }
 }
 
 fn choose(dice: &mut Dice, weights: &[u64; KINDS]) -> usize {
@@ -175,6 +202,13 @@ fn fault(dice: &mut Dice, kind: usize, brokers: usize, (soonest, latest): (u64, 
         21 => Fault::DeleteRecords { topic, seed },
         22 => Fault::DropClients,
         23 => Fault::DamageTail { down, seed },
-        _ => Fault::WipeHolder { down, seed },
+        24 => Fault::WipeHolder { down, seed },
+        25 => Fault::DieTwice { broker, seed },
+        26 => Fault::StopThenPower { broker, seed },
+        27 => Fault::PowerAtCreation { topic, after: time / 4, seed },
+        28 => Fault::PowerInCut { seed },
+        29 => Fault::AwayWhenLetIn { seed },
+        30 => Fault::Depose { seed },
+        _ => Fault::LoseEnd { seed },
     }
 }

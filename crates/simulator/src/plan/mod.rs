@@ -37,12 +37,27 @@ pub enum Mix {
     Tails,
     /// Disks lost that alone have a seat.
     Losses,
+    /// Power lost at starts, after clean stops, and when topics are made.
+    Moments,
+    /// Power lost while a follower cuts its log.
+    Cuts,
+    /// Followers that are away when they are let into the ISR.
+    Entrants,
+    /// Leaders that do not know that they are replaced, and followers that do not know it either.
+    Deposed,
+    /// Ends of logs lost after clean stops.
+    Ends,
 }
 
 impl Mix {
     /// Whether disks are to be damaged, for which each record needs copies.
     const fn damages(self) -> bool {
-        matches!(self, Self::Damage | Self::Tails)
+        matches!(self, Self::Damage | Self::Tails | Self::Ends)
+    }
+
+    /// Whether it is there for a few faults of several steps each, which others would disturb.
+    const fn is_pointed(self) -> bool {
+        matches!(self, Self::Moments | Self::Cuts | Self::Entrants | Self::Deposed | Self::Ends)
     }
 }
 
@@ -64,6 +79,8 @@ pub(crate) struct Weather {
     pub(crate) loss_permille: u64,
     pub(crate) sync: (u64, u64),
     pub(crate) slow_sync_permille: u64,
+    /// How often an operation ends before an older one.
+    pub(crate) overtaking_permille: u64,
     pub(crate) inside: (u64, u64),
     pub(crate) commit: (u64, u64),
     pub(crate) show: (u64, u64),
@@ -109,7 +126,7 @@ impl Plan {
             consumers: dice.pick(&[1, 1, 2]),
             produce_every: dice.pick(&[(20 * MS, 200 * MS), (50 * MS, 500 * MS), (5 * MS, 400 * MS)]),
             record_bytes: dice.pick(&[(10, 80), (10, 700), (400, 1_500)]),
-            lag_max_ms: dice.pick(&[700, 1_500, 4_000]),
+            lag_max_ms: if mix == Mix::Deposed { 700 } else { dice.pick(&[700, 1_500, 4_000]) },
             window_bytes: dice.pick(&[2_000, 64_000, 8 << 20]),
             push_bytes: dice.pick(&[600, 8_000, 1 << 20]),
             weather,
@@ -130,7 +147,7 @@ fn topic(dice: &mut Dice, number: u64, brokers: usize, mix: Mix) -> TopicPlan {
     TopicPlan {
         name: format!("t{number}"),
         partitions: dice.pick(&[1, 1, 2]),
-        replicas: if mix.damages() { replicas.max(3) } else { replicas },
+        replicas: if mix.damages() || mix.is_pointed() { replicas.max(3) } else { replicas },
         min_isr,
         segment_bytes: dice.pick(&[1_024, 2_048, 4_096, 16_384]),
         retention_bytes: dice.permille(150).then_some(8_000),
@@ -143,6 +160,7 @@ fn weather(dice: &mut Dice) -> Weather {
         loss_permille: dice.pick(&[0, 3, 20]),
         sync: dice.pick(&[(100 * US, 600 * US), (MS, 8 * MS), (100 * US, 40 * MS)]),
         slow_sync_permille: dice.pick(&[0, 5, 30]),
+        overtaking_permille: 100,
         inside: dice.pick(&[(US, 20 * US), (US, 2 * MS)]),
         commit: dice.pick(&[(MS, 5 * MS), (2 * MS, 60 * MS)]),
         show: dice.pick(&[(200 * US, 3 * MS), (MS, 80 * MS)]),
@@ -154,6 +172,9 @@ impl Weather {
     const fn under(self, mix: Mix) -> Self {
         match mix {
             Mix::Storm => Self { sync: (MS, 40 * MS), slow_sync_permille: 100, commit: (MS, 5 * MS), ..self },
+            Mix::Moments => {
+                Self { sync: (MS, 40 * MS), slow_sync_permille: 100, overtaking_permille: 500, ..self }
+            }
             Mix::Late => Self { commit: (50 * MS, 2_000 * MS), show: (200 * US, 3 * MS), ..self },
             _ => self,
         }

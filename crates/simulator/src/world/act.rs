@@ -53,6 +53,7 @@ impl World {
             return self.oracle.violate("start", format!("broker {broker} cannot start: {fault}"));
         }
         self.coverage.count("process starts");
+        self.after_start(broker);
         let number = self.machine(broker).starts;
         self.trace.note(now, || format!("broker {broker} starts ({number})"));
         self.settle(ProcessId { broker, number });
@@ -95,7 +96,8 @@ impl World {
     /// One operation of the disk ends, mostly the oldest.
     pub(super) fn complete(&mut self, process: ProcessId) {
         let held = self.machine(process.broker).disk.held();
-        let nth = if self.dice.permille(100) { self.dice.index(held.min(3)) } else { 0 };
+        let overtakes = self.dice.permille(self.plan.weather.overtaking_permille);
+        let nth = if overtakes { self.dice.index(held.min(3)) } else { 0 };
         self.machine(process.broker).disk.release_nth(nth);
         self.with(process, |running, now| {
             running.disk_planned = running.disk_planned.saturating_sub(1);
@@ -128,6 +130,7 @@ impl World {
                 self.act_for_shard(process, shard, action);
             }
         }
+        self.note_applied(process);
         self.take_proposals();
         self.rearm(process);
         self.oracle_step(process.broker);

@@ -79,6 +79,7 @@ impl World {
             Fault::Wipe { broker, down } => self.wipe(broker, down),
             Fault::DamageTail { down, seed } => self.damage_tail(down, seed),
             Fault::WipeHolder { down, seed } => self.wipe_holder(down, seed),
+            Fault::LoseEnd { seed } => self.stop_and_lose_end(seed),
             Fault::SlowMetadata { broker, time } => {
                 self.coverage.count("slow metadata");
                 self.machine_mut(broker).slow_metadata = true;
@@ -93,7 +94,7 @@ impl World {
                 self.plan(self.now + time, Event::Mend(Mend::Commits));
             }
             Fault::FailOver { .. } => self.fail_over(),
-            _ => {}
+            other => self.pointed_fault(other),
         }
     }
 
@@ -106,7 +107,8 @@ impl World {
             Mend::Commits => self.controlling.slow = false,
             Mend::Network => self.net.factor = 1,
             Mend::Topic(topic) => self.operator.want(topic),
-            Mend::DiesAgain(broker, down) => self.kill(broker, down, None),
+            Mend::Dies(broker, down, power) => self.kill(broker, down, power),
+            Mend::LoseEnd(broker, key, seed) => self.lose_end(broker, key, seed),
         }
     }
 
@@ -128,13 +130,13 @@ impl World {
         }
     }
 
-    fn ask_to_stop(&mut self, broker: usize, down: u64) {
+    pub(super) fn ask_to_stop(&mut self, broker: usize, down: u64) {
         let Some(process) = self.machine(broker).process.as_ref().map(|running| running.id) else { return };
         self.operator.stays_down(broker, down);
         self.with(process, |running, now| running.control.handle_stop(now));
     }
 
-    fn pause(&mut self, broker: usize, time: u64) {
+    pub(super) fn pause(&mut self, broker: usize, time: u64) {
         self.coverage.count("pauses");
         let until = self.now + time;
         let machine = self.machine_mut(broker);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_core::control::{Control, ControlConfig, Recovered};
 use broker_core::{Limits, Shard, ShardConfig, ShardId};
-use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation, MonoTime, Now, Timestamp, TopicPartition};
+use log_core::{
+    BrokerId, ClusterId, DirectoryId, Incarnation, MetadataOffset, MonoTime, Now, Timestamp, TopicPartition,
+};
 use log_store::MemoryDisk;
 use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
 use metadata_core::{Endpoint, Listener, QuorumMember};
@@ -48,10 +50,14 @@ pub(crate) struct Machine {
     pub(crate) paused_until: u64,
     pub(crate) disk_factor: u64,
     pub(crate) slow_metadata: bool,
+    /// Until when it is shown no metadata at all.
+    pub(crate) no_metadata_until: u64,
     /// Replicas whose disk was damaged, until they are seen whole again.
     pub(crate) damaged: BTreeMap<TopicPartition, ()>,
     /// Replicas of which a byte rotted; what nobody has read since may be rotten still.
     pub(crate) rotten: BTreeSet<TopicPartition>,
+    /// The newest metadata that a process on this disk has shown to have applied.
+    pub(crate) applied: Option<MetadataOffset>,
     wipes: u8,
 }
 
@@ -90,8 +96,10 @@ impl Machine {
             paused_until: 0,
             disk_factor: 1,
             slow_metadata: false,
+            no_metadata_until: 0,
             damaged: BTreeMap::new(),
             rotten: BTreeSet::new(),
+            applied: None,
             wipes: 0,
         };
         machine.format();
@@ -101,6 +109,7 @@ impl Machine {
     /// The disk is lost; an empty one with a new directory takes its place.
     pub(crate) fn wipe(&mut self) {
         self.wipes += 1;
+        self.applied = None;
         self.rotten.clear();
         self.directory = directory(self.index, self.wipes);
         self.disk = MemoryDisk::new();

@@ -10,6 +10,10 @@ use crate::plan::MS;
 /// How often the leader of the quorum is heard.
 const TICK: u64 = 150 * MS;
 
+/// How long agreement takes at most: what was proposed before the last fault must be agreed on well within the time for
+/// healing.
+const AGREEMENT_MAX: u64 = 5_000 * MS;
+
 /// How agreement goes at the moment.
 #[derive(Debug, Default)]
 pub(crate) struct Controlling {
@@ -45,7 +49,9 @@ impl World {
             }
             let (soonest, latest) = self.plan.weather.commit;
             let factor = if self.controlling.slow { self.dice.between(1, 60) } else { 1 };
-            let at = self.now + self.dice.between(soonest, latest) * factor;
+            let longer = self.at_proposal(&proposal);
+            let takes = (self.dice.between(soonest, latest) * factor).min(AGREEMENT_MAX);
+            let at = self.now + takes + longer;
             self.controlling.last_commit_at = at.max(self.controlling.last_commit_at);
             self.controlling.under_way += 1;
             let (term, at) = (self.agreement.term(), self.controlling.last_commit_at);
@@ -112,10 +118,16 @@ impl World {
         if let (MetadataRecord::RegisterBroker(registered), true) = (&entry.record, outcome.result.is_ok()) {
             self.oracle_registered(&before, registered.broker);
         }
+        if let (MetadataRecord::UnfenceBroker(let_in), true) = (&entry.record, outcome.result.is_ok()) {
+            self.oracle_let_in(let_in.broker, let_in.broker_epoch);
+        }
         for change in outcome.changes {
             match change {
                 Change::Partition(key) => self.oracle_partition_changed(&before, key),
-                Change::TopicCreated(_) => self.coverage.count("topics created"),
+                Change::TopicCreated(topic) => {
+                    self.coverage.count("topics created");
+                    self.at_creation(topic);
+                }
                 Change::TopicDeleted(topic) => {
                     self.coverage.count("topics deleted");
                     self.oracle.forget_topic(topic);
@@ -148,6 +160,7 @@ impl World {
         if !self.machine(leader).is_up(self.now)
             || !self.machine(broker).is_up(self.now)
             || !self.net.connects(leader, broker, self.now)
+            || self.now < self.machine(broker).no_metadata_until
         {
             return;
         }

@@ -5,6 +5,7 @@ mod act;
 mod faults;
 mod machine;
 mod metadata;
+mod moments;
 mod net;
 mod operator;
 mod queue;
@@ -26,6 +27,7 @@ use crate::plan::{MS, Plan, US};
 use crate::quorum::Agreement;
 use crate::trace::Trace;
 use metadata::Controlling;
+use moments::Moments;
 use net::Net;
 use operator::Operator;
 use queue::Queue;
@@ -69,6 +71,7 @@ pub(crate) struct World {
     /// What everything that is agreed says.
     pub(crate) head: ClusterImage,
     pub(crate) operator: Operator,
+    moments: Moments,
     pub(crate) clients: Vec<Client>,
     pub(crate) oracle: Oracle,
     pub(crate) coverage: Coverage,
@@ -104,6 +107,7 @@ impl World {
             controlling: Controlling::default(),
             head: ClusterImage::new(),
             operator: Operator::new(&plan),
+            moments: Moments::default(),
             clients,
             oracle: Oracle::default(),
             coverage: Coverage::default(),
@@ -239,11 +243,13 @@ impl World {
         self.trace.note(self.now, || "faults stop".to_owned());
         self.net.mend_all();
         self.controlling.mend();
+        self.moments = Moments::default();
         self.plan.weather.commit = self.plan.weather.commit.min((2 * MS, 60 * MS));
         for broker in 0..self.machines.len() {
             self.hurry_disk(broker);
             let machine = self.machine_mut(broker);
             machine.slow_metadata = false;
+            machine.no_metadata_until = 0;
             machine.disk.set_capacity(u64::MAX);
             machine.disk.cancel_failures();
             machine.paused_until = 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use broker_core::action::StreamId;
 use broker_core::{ControlRequest, PeerMessage, ReplicaKey, ShardId, ShardMessage};
-use log_core::DirectoryId;
+use log_core::{DirectoryId, TopicPartition};
 use log_store::MemoryFile;
 use metadata_core::Proposal;
 
@@ -75,8 +75,10 @@ pub(crate) enum Mend {
     Network,
     /// A deleted topic is wanted again.
     Topic(usize),
-    /// A broker that was damaged dies once more, for so long.
-    DiesAgain(usize, u64),
+    /// A broker dies, for so long; its machine loses power, if there is a seed for what survives.
+    Dies(usize, u64, Option<u64>),
+    /// The end of a log is lost on the disk of a broker that stopped.
+    LoseEnd(usize, TopicPartition, u64),
 }
 
 /// Events by time, and for equal times in the order in which they were planned.

@@ -52,8 +52,46 @@ impl World {
         self.coverage.count("ends of logs damaged");
         if dice.permille(500) {
             let at = self.now + down.min(500 * MS) + dice.between(MS, 60 * MS);
-            self.plan(at, Event::Mend(Mend::DiesAgain(follower, dice.between(10 * MS, 200 * MS))));
+            self.plan(at, Event::Mend(Mend::Dies(follower, dice.between(10 * MS, 200 * MS), None)));
         }
+    }
+
+    /// A follower with a seat is asked to stop, which leaves a bound at the end of its log; then its log loses its end.
+    pub(super) fn stop_and_lose_end(&mut self, seed: u64) {
+        let mut dice = Dice::new(seed, 12);
+        let led: Vec<(TopicPartition, usize, usize)> = self
+            .head
+            .all_partitions()
+            .filter_map(|(key, found)| self.victim(key, found, &mut dice))
+            .collect();
+        if led.is_empty() {
+            return;
+        }
+        let (key, leader, follower) = dice.pick(&led);
+        self.ask_to_stop(follower, 900 * MS);
+        let down = dice.between(3_500 * MS, 6_000 * MS);
+        self.plan(self.now + 600 * MS, Event::Mend(Mend::Dies(leader, down, None)));
+        self.plan(self.now + 601 * MS, Event::Mend(Mend::LoseEnd(follower, key, dice.throw())));
+    }
+
+    /// The last batches of a log are gone, all of them below its bound.
+    pub(super) fn lose_end(&mut self, broker: usize, key: TopicPartition, seed: u64) {
+        if self.machine(broker).process.is_some() || !self.may_damage(broker) {
+            return;
+        }
+        let Some((path, batches)) = last_segment(&self.machine(broker).disk, key) else { return };
+        let mut dice = Dice::new(seed, 13);
+        let few = batches.len().min(3);
+        let Some(first) = few.checked_sub(1).and_then(|few| batches.iter().rev().nth(dice.index(few + 1)))
+        else {
+            return;
+        };
+        self.machine(broker).disk.shorten(&path, first.from);
+        self.trace.note(self.now, || format!("broker {broker}: {path} ends at {}", first.from));
+        let machine = self.machine_mut(broker);
+        machine.damaged.insert(key, ());
+        machine.rotten.insert(key);
+        self.coverage.count("ends of logs lost after a stop");
     }
 
     /// The leader of a partition, and another member of the ISR whose disk may be damaged.
