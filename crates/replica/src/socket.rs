@@ -59,10 +59,15 @@ impl AsyncUdpSocket for Socket {
     ) -> Poll<io::Result<usize>> {
         loop {
             let mut arrived = ready!(self.arriving.poll_read_ready(cx))?;
-            if let Ok(result) =
-                arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta))
-            {
-                return Poll::Ready(result);
+            match arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta)) {
+                Ok(Ok(count)) => return Poll::Ready(Ok(count)),
+                // An endpoint that is told of an error ends for good, but memory is short for a moment only.
+                Ok(Err(e)) => {
+                    tracing::debug!("datagrams could not be received: {e}");
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Err(_nothing_there) => {}
             }
         }
     }
