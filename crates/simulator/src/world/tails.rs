@@ -18,15 +18,7 @@ impl World {
     /// end of the follower's log meanwhile. In half of all cases it dies again within its start.
     pub(super) fn damage_tail(&mut self, down: u64, seed: u64) {
         let mut dice = Dice::new(seed, 9);
-        let led: Vec<(TopicPartition, usize, usize)> = self
-            .head
-            .all_partitions()
-            .filter_map(|(key, found)| self.victim(key, found, &mut dice))
-            .collect();
-        if led.is_empty() {
-            return;
-        }
-        let (key, leader, follower) = dice.pick(&led);
+        let Some((key, leader, follower)) = self.some_victim(&mut dice) else { return };
         let Some((path, batches)) = last_segment(&self.machine(follower).disk, key) else { return };
         let committed = self.oracle.committed_end(key);
         let Some(last) = batches.last().filter(|last| last.next_offset <= committed) else { return };
@@ -56,18 +48,17 @@ impl World {
         }
     }
 
+    /// A partition, its leader and a follower whose log may be damaged.
+    fn some_victim(&self, dice: &mut Dice) -> Option<(TopicPartition, usize, usize)> {
+        let all = self.head.all_partitions();
+        let led: Vec<_> = all.filter_map(|(key, found)| self.victim(key, found, dice)).collect();
+        (!led.is_empty()).then(|| dice.pick(&led))
+    }
+
     /// A follower with a seat is asked to stop, which leaves a bound at the end of its log; then its log loses its end.
     pub(super) fn stop_and_lose_end(&mut self, seed: u64) {
         let mut dice = Dice::new(seed, 12);
-        let led: Vec<(TopicPartition, usize, usize)> = self
-            .head
-            .all_partitions()
-            .filter_map(|(key, found)| self.victim(key, found, &mut dice))
-            .collect();
-        if led.is_empty() {
-            return;
-        }
-        let (key, leader, follower) = dice.pick(&led);
+        let Some((key, leader, follower)) = self.some_victim(&mut dice) else { return };
         self.ask_to_stop(follower, 900 * MS);
         let down = dice.between(3_500 * MS, 6_000 * MS);
         self.plan(self.now + 600 * MS, Event::Mend(Mend::Dies(leader, down, None)));
