@@ -143,7 +143,7 @@ impl<D: Disk> RecordLog<D> {
     fn front_is_missing(&self, rest: &[u8], front: usize) -> bool {
         let Some(found) = rest.first_chunk::<HEADER_BYTES>() else { return true };
         let payload = u32::try_from(rest.len() - HEADER_BYTES).unwrap_or(u32::MAX);
-        (1..=payload).any(|len| {
+        (0..=payload).any(|len| {
             let lost = [len.to_be_bytes().as_slice(), &self.end.to_be_bytes()].concat();
             let lost = lost.get(..front).unwrap_or(&lost);
             let bits: u32 = lost.iter().map(|byte| byte.count_ones()).sum();

@@ -211,7 +211,11 @@ impl World {
         // Of a deleted topic nobody is told any more; a broker that does not know it yet may go on with it.
         let Some(found) = self.head.partition(key) else { return false };
         let machine = self.machine(broker);
-        if machine.joining || machine.process.is_none() || !found.isr.contains(&machine.id) {
+        let Some(running) = machine.process.as_ref().filter(|_| !machine.joining) else { return false };
+        // Before a process has registered, its seat is one that the process before it had, which saw nothing of the damage.
+        let registered =
+            self.head.broker(machine.id).is_some_and(|known| known.incarnation == running.incarnation);
+        if !registered || !found.isr.contains(&machine.id) {
             return false;
         }
         let sound = found.replica(machine.id).is_some_and(|replica| replica.condition == Condition::Sound);

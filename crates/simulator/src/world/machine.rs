@@ -56,7 +56,8 @@ pub(crate) struct Machine {
     pub(crate) damaged: BTreeMap<TopicPartition, ()>,
     /// Replicas of which a byte rotted; what nobody has read since may be rotten still.
     pub(crate) rotten: BTreeSet<TopicPartition>,
-    /// The newest metadata that a process on this disk has shown to have applied.
+    /// The newest metadata that a process of this broker has shown to have applied. Not forgotten with a disk: what its
+    /// process asked for before may be agreed after.
     pub(crate) applied: Option<MetadataOffset>,
     wipes: u8,
 }
@@ -64,6 +65,8 @@ pub(crate) struct Machine {
 /// A running broker.
 pub(crate) struct Process {
     pub(crate) id: ProcessId,
+    /// What it registers as.
+    pub(crate) incarnation: Incarnation,
     pub(crate) control: Control<MemoryDisk, NodeQuorum>,
     pub(crate) shards: Vec<Shard<MemoryDisk>>,
     /// The deadline that an event is planned for.
@@ -109,7 +112,6 @@ impl Machine {
     /// The disk is lost; an empty one with a new directory takes its place.
     pub(crate) fn wipe(&mut self) {
         self.wipes += 1;
-        self.applied = None;
         self.rotten.clear();
         self.directory = directory(self.index, self.wipes);
         self.disk = MemoryDisk::new();
@@ -141,6 +143,7 @@ impl Machine {
             take_clean_mark(&mut disk, log_store::Disk::poll).map_err(|e| format!("the mark: {e}"))?;
         self.disk.hold(true);
         let config = self.control_config(plan, &format, clean, now);
+        let incarnation = config.incarnation;
         let recovered = Recovered::open(&config, self.disk.another_handle())
             .map_err(|error| format!("the copy of the metadata log: {error}"))?;
         let quorum = agreement.node(self.directory, recovered.last());
@@ -150,6 +153,7 @@ impl Machine {
         };
         self.process = Some(Process {
             id,
+            incarnation,
             control,
             shards: (0..plan.shards).map(shard).collect(),
             wake_at: None,

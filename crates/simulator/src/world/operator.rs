@@ -165,14 +165,21 @@ impl World {
         });
     }
 
-    /// A new directory is let in, once its broker's old registration is fenced.
+    /// A new directory is let in, once its broker's old registration is fenced; once more, if an earlier wish to let in
+    /// another directory of the same broker was agreed late.
     fn let_join(&mut self) {
         for broker in 0..self.machines.len() {
             let machine = self.machine(broker);
-            if !machine.joining || machine.process.is_some() {
+            let (id, directory) = (machine.id, machine.directory);
+            if !machine.joining {
+                if self.head.reservations().any(|(of, kept)| of == id && kept.directory != directory) {
+                    self.ask_to_join(broker, id, directory);
+                }
                 continue;
             }
-            let (id, directory) = (machine.id, machine.directory);
+            if machine.process.is_some() {
+                continue;
+            }
             if self.head.reservations().any(|(_, kept)| kept.directory == directory) {
                 let machine = self.machine_mut(broker);
                 machine.joining = false;
