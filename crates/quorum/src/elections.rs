@@ -1,6 +1,6 @@
 //! Breaks ties of elections, and holds one without waiting for silence when a leader is about to stop.
 //!
-//! openraft 0.9.25 draws a node's election timeout once and looks at it only every 256 ms (one and a half heartbeats, aligned
+//! openraft 0.9.25 draws a node's election timeout once and looks at it only every 320 ms (one and a half heartbeats, aligned
 //! to the thread's grid).
 //! Two voters whose looks fall together and whose timeouts end at the same look would split the votes of every election:
 //!

@@ -24,9 +24,10 @@ use crate::types::{PROPOSAL_BYTES_MAX, Payload, Raft, RaftNode, RaftNodeId, node
 type Core = openraft::Raft<Raft>;
 type Metrics = RaftMetrics<RaftNodeId, RaftNode>;
 
-/// Heartbeats every 150 ms (openraft looks at every one and a half of them, and that falls on the thread's grid: 256 ms), elections after 400 to 600 ms of silence (`replication.md` section 5, Quorum).
-pub const HEARTBEAT_MS: u64 = 150;
-/// The least silence in milliseconds after which a voter stands for election.
+/// Heartbeats come every 320 ms: openraft looks every one and a half of these milliseconds, which falls on the thread's grid. Three
+/// fit into the least silence before an election, which is a lease of the longest election timeout and a timeout that is drawn.
+pub const HEARTBEAT_MS: u64 = 200;
+/// The least that is drawn, in milliseconds: how long after a leader's lease a voter stands for election.
 pub const ELECTION_TIMEOUT_MS_MIN: u64 = 400;
 /// The greatest.
 pub const ELECTION_TIMEOUT_MS_MAX: u64 = 600;

@@ -26,8 +26,8 @@ const INITIAL_WINDOW_BYTES: u64 = 20 * MTU_MAX as u64;
 const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same for its shards. There are many connections to them, and each question whether the peer is there wakes two threads at either
-/// end; that a broker is gone is heard from the controller, and a follower that does not answer is put out after ten seconds too.
-const SHARD_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// end; that a broker is gone is heard from the controller, and a follower that does not answer is put out after ten seconds anyway.
+const SHARD_IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// After this part of the idle timeout a silent peer is asked whether it is there: two such questions may be lost.
 const KEEP_ALIVE_SHARE: f64 = 0.4;

@@ -15,9 +15,9 @@ use super::{Control, Peer};
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two heartbeats while the controller is being looked for.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
-/// How long a heartbeat that is due waits for a message of the quorum, whose every second one comes soon after: both then cost the two
-/// brokers one waking.
-const COMPANY_WAIT: Duration = Duration::from_millis(25);
+/// How long a heartbeat that is due waits for a message of the quorum, whose every second one comes within this time: both then cost the
+/// two brokers one waking. Almost four such heartbeats fit into a session.
+const COMPANY_WAIT: Duration = Duration::from_millis(150);
 
 #[derive(Debug)]
 pub(super) struct Finder {
@@ -181,8 +181,8 @@ mod tests {
         let mut finder = Finder::new(at(0), OWN);
         finder.led_by(at(0), Some(TWO));
         let mut beat = |ms| finder.next_beat(at(ms), false, &[TWO, THREE]);
-        assert_eq!((beat(0), beat(524), beat(525)), (Some(TWO), None, Some(TWO)));
-        assert_eq!((beat(1_050), beat(1_250), beat(1_450)), (Some(TWO), Some(THREE), Some(TWO)));
+        assert_eq!((beat(0), beat(649), beat(650)), (Some(TWO), None, Some(TWO)));
+        assert_eq!((beat(1_300), beat(1_500), beat(1_700)), (Some(TWO), Some(THREE), Some(TWO)));
     }
 
     #[test]
@@ -193,8 +193,8 @@ mod tests {
             finder.has_company(at(ms));
             finder.next_beat(at(ms), false, &[TWO])
         };
-        assert_eq!((with_company(0), with_company(256), with_company(499)), (Some(TWO), None, None));
-        assert_eq!((with_company(512), with_company(768)), (Some(TWO), None));
+        assert_eq!((with_company(0), with_company(320), with_company(499)), (Some(TWO), None, None));
+        assert_eq!((with_company(640), with_company(960)), (Some(TWO), None));
     }
 
     #[test]
