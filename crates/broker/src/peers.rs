@@ -12,7 +12,7 @@ use log_store::Disk;
 use metadata_core::frames::CONTROL_FRAME_VERSION;
 use metadata_core::{CONTROL_FRAME_LIMITS, ControlFrame, MetadataQuorum, QuorumMember};
 use quorum::{Call, CallError, RaftService, RaftTransport};
-use replica::{FrameReceiver, FrameSender, PeerConnection, Pool, StreamError, Target};
+use replica::{ConnectError, FrameReceiver, FrameSender, PeerConnection, Pool, StreamError, Target};
 use replica_core::StreamKind;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::spawn_local;
@@ -31,6 +31,12 @@ const REACH_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The same while it has.
 const REACHED_INTERVAL: Duration = Duration::from_secs(2);
+
+/// So many of the quorum's streams to one node are kept; more are needed where requests overtake each other, which is seldom.
+const IDLE_STREAMS_MAX: usize = 2;
+
+/// A stream that carried a longer message is not kept, since it keeps the memory for one.
+const KEPT_MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// Frames that wait for one peer; what comes beyond is lost, as on a network.
 const WAITING_MAX: usize = 10_000;
@@ -317,10 +323,14 @@ impl RaftCaller {
         while let Some((member, request, mut reply)) = self.receiver.recv().await {
             let (ways, host) = (ways.clone(), host.clone());
             spawn_local(async move {
+                // Not given up with the call, which has less time than a connection may take: the next call finds it there.
+                let connection =
+                    ways.pool.connection(member.broker, &member.addresses, Target::Control).await;
                 tokio::select! {
+                    biased;
                     // Raft gives up a call by dropping its receiver.
                     () = reply.closed() => {}
-                    answer = call(&ways, &member, request) => {
+                    answer = call(&ways, &member, connection, request) => {
                         host.with(Control::handle_company);
                         let _ = reply.send(answer);
                     }
@@ -340,25 +350,13 @@ struct Ways {
     idle: RefCell<BTreeMap<BrokerId, (PeerConnection, Vec<RaftStream>)>>,
 }
 
-/// So many streams to one node are kept; more are needed where requests overtake each other, which is seldom.
-const IDLE_STREAMS_MAX: usize = 2;
-
 impl Ways {
-    /// A stream to a node, a new one if none waits.
-    async fn take(
-        &self,
-        member: &QuorumMember,
-    ) -> Result<(PeerConnection, RaftStream), Box<dyn std::error::Error + Send + Sync>> {
-        let connection = self.pool.connection(member.broker, &member.addresses, Target::Control).await?;
-        let waiting = match self.idle.borrow_mut().get_mut(&member.broker) {
-            Some((of, streams)) if of.is_same(&connection) => streams.pop(),
+    /// A stream of a connection that waits for a request.
+    fn take(&self, broker: BrokerId, connection: &PeerConnection) -> Option<RaftStream> {
+        match self.idle.borrow_mut().get_mut(&broker) {
+            Some((of, streams)) if of.is_same(connection) => streams.pop(),
             _ => None,
-        };
-        let stream = match waiting {
-            Some(stream) => stream,
-            None => connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await?,
-        };
-        Ok((connection, stream))
+        }
     }
 
     /// Keeps a stream that has brought its answer.
@@ -374,13 +372,25 @@ impl Ways {
     }
 }
 
-async fn call(ways: &Ways, member: &QuorumMember, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
+async fn call(
+    ways: &Ways,
+    member: &QuorumMember,
+    connection: Result<PeerConnection, ConnectError>,
+    request: Vec<u8>,
+) -> Result<Vec<u8>, CallError> {
     let failed = |cause: Box<dyn std::error::Error + Send + Sync>| {
         unreachable(address(member), std::io::Error::other(cause))
     };
-    let (connection, mut stream) = ways.take(member).await.map_err(failed)?;
+    let connection = connection.map_err(|e| failed(e.into()))?;
+    let asked = request.len();
+    let mut stream = match ways.take(member.broker, &connection) {
+        Some(stream) => stream,
+        None => connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await.map_err(|e| failed(e.into()))?,
+    };
     let answer = exchange(&mut stream, request).await.map_err(|e| failed(e.into()))?;
-    ways.keep(member.broker, connection, stream);
+    if asked.max(answer.len()) <= KEPT_MESSAGE_BYTES_MAX {
+        ways.keep(member.broker, connection, stream);
+    }
     Ok(answer)
 }
 

@@ -120,7 +120,7 @@ async function fetched(base, life) {
   } catch (error) {
     if (error instanceof HighwaterError) throw error;
     const why = limit.signal.aborted ? `no answer within ${ANSWER_LIMIT_MS} ms` : error.message;
-    throw network(url, `${why}; is a broker there, and is this page's origin among its allowed_origins?`, error);
+    throw network(url, `${why}; is a broker there, and is this page's origin among its allowed-origins?`, error);
   } finally {
     clearTimeout(timer);
     life.removeEventListener('abort', end);

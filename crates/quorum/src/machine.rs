@@ -1,6 +1,6 @@
 //! The state machine that raft sees: it hands committed entries to `Control` and waits until they are applied there.
 //!
-//! `Control` appends the entries to this broker's copy of the metadata log, fsyncs them and applies them (`replication.md` Q1);
+//! `Control` appends the entries to this broker's copy of the metadata log, fsyncs them and applies them (Q1);
 //! only then does `apply` return, so raft's last applied index never runs ahead of the copy. Snapshots go the same way:
 //! `Control` offers them, raft passes them on, and a received one is installed by `Control`.
 

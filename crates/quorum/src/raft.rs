@@ -24,8 +24,9 @@ use crate::types::{PROPOSAL_BYTES_MAX, Payload, Raft, RaftNode, RaftNodeId, node
 type Core = openraft::Raft<Raft>;
 type Metrics = RaftMetrics<RaftNodeId, RaftNode>;
 
-/// Heartbeats come every 320 ms: openraft looks every one and a half of these milliseconds, which falls on the thread's grid. Three
-/// fit into the least silence before an election, which is a lease of the longest election timeout and a timeout that is drawn.
+/// What openraft is told. It looks every one and a half of it, which the thread's grid makes 320 ms; three such beats fit into the least
+/// silence before an election, which is a lease of the longest election timeout and a timeout that is drawn. It is also the deadline of
+/// an append.
 pub const HEARTBEAT_MS: u64 = 200;
 /// The least that is drawn, in milliseconds: how long after a leader's lease a voter stands for election.
 pub const ELECTION_TIMEOUT_MS_MIN: u64 = 400;

@@ -24,7 +24,7 @@ pub(crate) type RaftVote = openraft::Vote<RaftNodeId>;
 pub(crate) type RaftMembership = openraft::StoredMembership<RaftNodeId, RaftNode>;
 pub(crate) type RaftStorageError = openraft::StorageError<RaftNodeId>;
 
-/// A raft node id *is* the directory id (`replication.md` Q1): a wiped directory is another voter.
+/// A raft node id *is* the directory id (Q1): a wiped directory is another voter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct RaftNodeId(pub(crate) [u8; 16]);
 

@@ -13,13 +13,13 @@ use crate::endpoint::Target;
 use crate::ids::{RandomIds, ResetKey};
 
 /// Largest datagram that path discovery tries: on loopback it halves the CPU per byte, and 10 segments of it still fit a
-/// single segmented send (65,535 bytes), beyond which sends fail unseen (`performance.md` 2.4, trap 2).
+/// single segmented send (65,535 bytes), beyond which sends fail unseen.
 pub(crate) const MTU_MAX: u16 = 6_500;
 
 /// What every path between brokers carries; loss never drops the MTU below it.
 const MTU_MIN: u16 = 1_200;
 
-/// At least ten datagrams of the largest size, or a connection stalls at its start (`performance.md` 2.4, trap 1).
+/// At least ten datagrams of the largest size, or a connection stalls at its start.
 const INITIAL_WINDOW_BYTES: u64 = 20 * MTU_MAX as u64;
 
 /// A peer's Control that is silent for this long is gone. Sessions between brokers and controller decide sooner.
@@ -29,7 +29,8 @@ const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// end; that a broker is gone is heard from the controller, and a follower that does not answer is put out after ten seconds anyway.
 const SHARD_IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// After this part of the idle timeout a silent peer is asked whether it is there: two such questions may be lost.
+/// After this part of the idle timeout a silent peer is asked whether it is there. QUIC repeats a question that is lost, and the timeout
+/// begins with the first.
 const KEEP_ALIVE_SHARE: f64 = 0.4;
 
 /// Bytes under way on one stream: more than the credit that a follower gives (`replica-core`).

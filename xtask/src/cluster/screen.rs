@@ -99,8 +99,9 @@ fn suggestions(layout: &Layout, running: &[Running]) -> String {
         ]
         .map(str::to_owned),
     );
-    if let Some(first) = running.first().filter(|_| running.len() > 2) {
-        lines.push(format!("kill -9 {}     (node {}; the others take over)", first.pid, first.node));
+    // The last one: what commands and pages are told of is the first.
+    if let Some(last) = running.last().filter(|_| running.len() > 2) {
+        lines.push(format!("kill -9 {}     # node {}; the others take over", last.pid, last.node));
     }
     let block = lines.join("\n         ");
     format!("\n   try   {block}\n")

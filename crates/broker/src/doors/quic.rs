@@ -45,7 +45,7 @@ const GONE_AFTER_MS: u32 = 30_000;
 /// The code with which a native client's connection is closed if it does what is not served.
 const NOT_SERVED: u32 = 1;
 
-/// Largest datagram that path discovery tries (`performance.md` 2.4).
+/// Largest datagram that path discovery tries.
 const MTU_MAX: u16 = 6_500;
 
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;

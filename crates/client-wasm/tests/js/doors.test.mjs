@@ -237,8 +237,8 @@ test('the list is asked for anew before a certificate ends', async () => {
 
 test('a refused origin is told in the words of the broker', async () => {
   pretend();
-  network.refused = 'origin http://evil.example is not in allowed_origins';
-  await assert.rejects(opened(), (error) => error.code === 'ORIGIN_REFUSED' && error.message.includes('allowed_origins'));
+  network.refused = 'origin http://evil.example is not in allowed-origins';
+  await assert.rejects(opened(), (error) => error.code === 'ORIGIN_REFUSED' && error.message.includes('allowed-origins'));
 });
 
 test('a list that makes no sense is an error, whatever it holds', async () => {
