@@ -10,6 +10,8 @@ use crate::action::{IsrProposal, LeaderAlarm, LeaveReason, PushOrder};
 use crate::frames::{Ack, FollowerFrame, LeaderFrame, Lineage, Open, StreamRefusal};
 use crate::testing::*;
 
+mod unruly;
+
 const ALL: &[BrokerId] = &[LEADER, A, B];
 
 fn high_watermarks(actions: &[LeaderAction]) -> Vec<i64> {
@@ -563,41 +565,4 @@ pub(crate) fn d4_a_follower_that_refuses_a_cut_has_the_leader_scrubbed() {
 #[test]
 pub(crate) fn an_idle_partition_needs_no_timer() {
     assert_eq!(settled().poll_timeout(), None);
-}
-
-#[test]
-pub(crate) fn a_refused_proposal_is_not_repeated_in_a_tight_loop() {
-    let (mut leader, _) = asked();
-    let (mut requests, mut attempt) = (0, 1);
-    for round in 0..200_u64 {
-        let now = 10 + round * 10;
-        leader.handle_isr_answer(at(now), attempt, IsrAnswer::Refused);
-        leader.handle_timeout(at(now));
-        let epoch = PartitionEpoch(21 + i32::try_from(round).unwrap());
-        leader.handle_view(at(now), changed(view(&[LEADER, A]), |view| view.partition_epoch = epoch));
-        for (number, _) in proposals(&leader_actions(&mut leader)) {
-            (requests, attempt) = (requests + 1, number);
-        }
-    }
-    assert!(requests < 20, "{requests} proposals in two seconds");
-}
-
-/// Frames that no follower would send end the stream and nothing else.
-#[test]
-pub(crate) fn a_follower_that_breaks_the_protocol_loses_its_stream() {
-    let breaches: [FollowerFrame; 5] = [
-        FollowerFrame::Ack(ack(1, 99, 10)),
-        FollowerFrame::Ack(ack(1, 4, 4)),
-        FollowerFrame::From { session: Session(1), offset: Offset(3), credit: 1 },
-        FollowerFrame::Ask { session: Session(1), epoch: LeaderEpoch(1) },
-        FollowerFrame::Open(open(A, 7, 1, 1)),
-    ];
-    for frame in breaches {
-        let mut leader = settled();
-        leader.handle_frame(at(2), StreamId(1), &frame, &EpochCache::new());
-        let actions = leader_actions(&mut leader);
-        assert_eq!(closed(&actions), [(1, CloseReason::Protocol)], "{frame:?}");
-        assert!(actions.contains(&LeaderAction::Alarm(LeaderAlarm::Protocol { follower: A })));
-        assert_eq!(vec![leader.high_watermark()], [Offset(10)]);
-    }
 }
