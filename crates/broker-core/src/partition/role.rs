@@ -200,13 +200,16 @@ impl<D: Disk> Partition<D> {
         self.role = Role::Damaged(Damaged { fault, step, retry_at: None });
     }
 
-    /// C3: a faulty replica that is out of ISR and ELR drops all and begins anew as an empty follower.
+    /// C3: a faulty replica that is out of ISR and ELR drops all and begins anew as an empty follower. Not while nobody leads: then there
+    /// is nobody to copy from, and what it has may be all that is left (ADR 0013).
     fn reconcile_damaged(&mut self, core: &mut Core<D>, view: &PartitionView) {
         let own = core.broker();
         let Role::Damaged(damaged) = &mut self.role else { return };
         let faulty = view.replica(own).is_some_and(|replica| replica.faulty);
         match damaged.step {
-            DamagedStep::AwaitingSeatLoss if faulty && !view.has_seat(own) && registered(core) => {
+            DamagedStep::AwaitingSeatLoss
+                if faulty && !view.has_seat(own) && view.leader.is_some() && registered(core) =>
+            {
                 damaged.retry_at = None;
                 if self.log.begin_drop_all(&mut core.disk, Offset::ZERO).is_ok() {
                     damaged.step = DamagedStep::Dropping;

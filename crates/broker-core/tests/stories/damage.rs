@@ -90,6 +90,32 @@ fn damage_met_in_an_idle_moment_is_reported_at_once() {
     }
 }
 
+/// ADR 0013.
+#[test]
+fn the_last_replica_keeps_what_it_has_though_it_is_damaged() {
+    let (mut cluster, id) = three_with(1, &[("min.insync.replicas", "1")]);
+    let leader = cluster.leader(id);
+    for broker in others(leader) {
+        cluster.kill(broker);
+        cluster.fence(broker);
+    }
+    for _ in 0..4 {
+        let produced = cluster.produce(leader, "t", 0, -1, batch(&[&"x".repeat(20_000)]));
+        assert_eq!(produced.error, ErrorCode::None);
+    }
+    cluster.broker(leader).disk.rot(&first_file(id), 30_000, 1);
+    let now = cluster.now;
+    while cluster.broker(leader).shards[0].handle_idle(now) {
+        cluster.run();
+    }
+    cluster.pass(5 * SECOND);
+    assert!(has_reported_damage(&cluster, leader));
+    let partition = cluster.image.partition(id).unwrap();
+    assert!(partition.leader.is_none() && partition.isr.is_empty() && partition.elr.is_empty());
+    let kept = cluster.broker(leader).disk.with_durable(&first_file(id), <[u8]>::len);
+    assert!(kept.is_some_and(|bytes| bytes > 80_000), "{kept:?}");
+}
+
 #[test]
 fn a_leader_whose_batch_reaches_a_follower_damaged_reads_its_disk_and_steps_down() {
     let (mut cluster, id) = three();

@@ -144,6 +144,8 @@ impl<D: Disk> PartitionLog<D> {
     /// Writes the bound of zero and makes it, and every directory on the way to it, durable.
     fn start_fresh(&mut self, disk: &mut D) -> Result<(), DiskError> {
         let zeros = [0; 2 * SLOT_BYTES as usize];
+        // A sync that failed while the log was made may have lost the length of the file, which writing over it would not bring back.
+        disk.truncate(&self.keeper.file, 0)?;
         disk.write_at(&self.keeper.file, 0, &[&zeros])?;
         self.dir_dirty = true;
         self.extra_dirs = with_ancestors(&self.dir).into_iter().skip(1).map(str::to_owned).collect();

@@ -88,8 +88,17 @@ impl Follower {
                 let until = now.after(self.settings.handshake_timeout);
                 self.state = State::AwaitingLineage(Handshake { until, ..handshake });
             }
+            Agreement::Upto(offset) if self.vouches_for_nothing(offset, lineage) => {
+                self.begin_anew(now, handshake, lineage.log_start);
+            }
             Agreement::Upto(offset) => self.cut(now, handshake, offset),
         }
+    }
+
+    /// Whether an agreement lies below everything that the leader has: whose records this log holds there, nobody can say (ADR 0013). A
+    /// replica with a seat has what is committed there.
+    fn vouches_for_nothing(&self, offset: Offset, lineage: &Lineage) -> bool {
+        offset <= lineage.log_start && self.log.log_start < lineage.log_start && !self.view.has_seat(self.own)
     }
 
     /// Step 3. In a log without batches nothing can differ. Of an epoch below all own ones the own end is the start

@@ -173,6 +173,22 @@ pub(crate) fn s3_a_cut_outlives_its_stream_and_no_other_is_opened_before_it_ends
     );
 }
 
+/// ADR 0013: the leader deleted all that it had of the epochs that both know.
+#[test]
+fn s4_an_agreement_below_the_leaders_start_vouches_for_nothing_without_a_seat() {
+    for (isr, expected) in [
+        (ISR, FollowerAction::Cut { to: Offset(8) }),
+        (&[LEADER][..], FollowerAction::DropAll { start_at: Offset(8) }),
+    ] {
+        let mut follower = opened(isr, facts(0, 6, 10, 4));
+        assert_eq!(answer(&mut follower, 4, 8, 8, &epochs(&[(4, 0)])), [expected]);
+    }
+    // Nothing is dropped twice: what begins where the leader's log begins follows it.
+    let mut anew = opened(&[LEADER], facts(8, 8, 8, -1));
+    answer(&mut anew, 4, 8, 8, &EpochCache::new());
+    assert!(anew.is_streaming());
+}
+
 #[test]
 pub(crate) fn s4_below_the_leaders_start_it_drops_all_only_without_a_seat() {
     let mut seated = opened(ISR, facts(0, 6, 10, 4));

@@ -252,7 +252,6 @@ impl World {
             machine.no_metadata_until = 0;
             machine.disk.set_capacity(u64::MAX);
             machine.disk.cancel_failures();
-            machine.paused_until = 0;
             if machine.process.is_none() && !machine.starting && !machine.joining {
                 machine.starting = true;
                 self.plan_within((MS, 50 * MS), Event::Start(broker));

@@ -213,6 +213,28 @@ fn s21_after_a_failed_sync_the_page_cache_is_not_believed() {
 }
 
 #[test]
+fn s21_a_log_whose_first_sync_failed_is_made_anew() {
+    for shows in [FailedSync::ShowsNew, FailedSync::ShowsOld] {
+        let mut disk = MemoryDisk::new();
+        disk.fail_next_sync(shows);
+        let mut bench = Bench::create(disk, options());
+        bench.run();
+        assert!(bench.log.poisoned().is_some());
+        bench.disk.kill_process();
+        let mut bench = Bench::open(bench.disk, options(), false);
+        bench.settle();
+        bench.append(10, 10);
+        bench.settle();
+        let bench = restart(bench, 1);
+        assert_eq!(
+            (verdict(&bench), bench.log.offsets().log_end()),
+            (StartVerdict::Verified, Offset(10)),
+            "{shows:?}"
+        );
+    }
+}
+
+#[test]
 fn s6_s17_what_was_recovered_is_durable_before_it_counts() {
     for seed in 0..30 {
         let mut bench = synced(1);
