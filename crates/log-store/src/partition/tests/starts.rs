@@ -215,7 +215,7 @@ fn s21_after_a_failed_sync_the_page_cache_is_not_believed() {
 #[test]
 fn s21_a_log_whose_first_sync_failed_is_made_anew() {
     for shows in [FailedSync::ShowsNew, FailedSync::ShowsOld] {
-        let mut disk = MemoryDisk::new();
+        let disk = MemoryDisk::new();
         disk.fail_next_sync(shows);
         let mut bench = Bench::create(disk, options());
         bench.run();
