@@ -44,8 +44,9 @@ const KILLERS: &[(Mutation, fn())] = &[
     (B1, leader::l1_nobody_leads_before_its_own_registration_is_applied),
 ];
 
-/// Breaches that walks of a few hundred seeds find as well, without the test of the rule.
-const FOUND_BY_WALKS: &[Mutation] = &[H1, H2, H3, H4, H5, H6, H7, H12, H15, T1, T3, T4, T7, L1b, L8, L9, B1];
+/// Breaches that walks of a few hundred seeds find as well, without the test of the rule. Not T7 any more: what it did harm to was a log
+/// below the leader's start, which is dropped (ADR 0013).
+const FOUND_BY_WALKS: &[Mutation] = &[H1, H2, H3, H4, H5, H6, H7, H12, H15, T1, T3, T4, L1b, L8, L9, B1];
 
 #[test]
 fn every_breach_is_found_by_the_test_of_its_rule() {
