@@ -12,6 +12,9 @@ use crate::nearest::nearest;
 /// How long a topic may be unknown: longer than a broker lags behind the one that made it, and no longer, since a person waits.
 const UNKNOWN_TOPIC_WAIT: Duration = Duration::from_millis(700);
 
+/// How long one broker may take to tell what only completes a table: it may just have died, and a person waits.
+const ASIDE_WAIT: Duration = Duration::from_secs(3);
+
 /// A connected client.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
@@ -65,6 +68,12 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> 
     let runtime =
         runtime.map_err(|error| Failure::new(Code::Failed, format!("no thread can be started: {error}")))?;
     runtime.block_on(work)
+}
+
+/// What one broker tells to complete a table; nothing if it refuses or does not answer soon.
+pub(crate) async fn aside<T: Default>(asked: impl Future<Output = Result<T, ClientError>>) -> T {
+    let told = tokio::time::timeout(ASIDE_WAIT, asked).await;
+    told.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 fn missing_topic<'a>(topic: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {

@@ -12,7 +12,7 @@ use crate::arguments::Connection;
 use crate::failure::Outcome;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
-use crate::session::{Session, block_on};
+use crate::session::{Session, aside, block_on};
 
 /// Show the nodes, what they lead, and what is wrong
 #[derive(Debug, Args)]
@@ -118,8 +118,9 @@ impl Status {
         let found = async {
             let cluster = admin.describe_cluster().await?;
             let quorum = quorum(&admin).await?;
+            let topics = topics(&admin).await?;
             let certificates = certificates(&admin, &cluster).await;
-            Ok((cluster, quorum, topics(&admin).await?, certificates))
+            Ok((cluster, quorum, topics, certificates))
         };
         let (cluster, quorum, topics, certificates) =
             found.await.map_err(|error: ClientError| session.failure(&error))?;
@@ -143,7 +144,7 @@ const CERTIFICATES: &str = "browser.certificates.sha256";
 async fn certificates(admin: &Admin, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
     let mut all = BTreeMap::new();
     for broker in &cluster.brokers {
-        let entries = admin.describe_configs(ConfigResource::Broker(broker.id)).await.unwrap_or_default();
+        let entries = aside(admin.describe_configs(ConfigResource::Broker(broker.id))).await;
         let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
         let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(str::to_owned);

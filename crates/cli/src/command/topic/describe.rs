@@ -12,7 +12,7 @@ use crate::arguments::Connection;
 use crate::failure::Outcome;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
-use crate::session::{Session, block_on};
+use crate::session::{Session, aside, block_on};
 
 /// Show a topic: who leads its partitions, where they begin and end, its settings
 #[derive(Debug, Args)]
@@ -114,13 +114,20 @@ impl Describe {
 
     async fn describe(&self) -> Outcome<Description> {
         let session = Session::open(&self.connection).await?;
-        let described = match session.admin().describe_topic(self.topic.as_str()).await {
+        let mut described = match session.admin().describe_topic(self.topic.as_str()).await {
             Ok(described) => described,
             Err(error) => return Err(session.topic_failure(&self.topic, &error).await),
         };
         let starts = offsets(&session, &described, OffsetSpec::Earliest).await;
         let ends = offsets(&session, &described, OffsetSpec::Latest).await;
-        let sizes = sizes(&session, &described).await;
+        let mut sizes = sizes(&session, &described).await;
+        if sizes.contains(&None) {
+            // A leader that does not answer may have been replaced since.
+            if let Ok(again) = session.admin().describe_topic(self.topic.as_str()).await {
+                described = again;
+                sizes = self::sizes(&session, &described).await;
+            }
+        }
         let known = starts.into_iter().zip(ends).zip(sizes).map(|((start, end), bytes)| (start, end, bytes));
         let partitions = described.partitions.iter().zip(known);
         Ok(Description {
@@ -163,7 +170,7 @@ async fn sizes(session: &Session, topic: &TopicDescription) -> Vec<Option<u64>> 
     let mut sizes = BTreeMap::new();
     for (leader, partitions) in led {
         let asked = Some(vec![(Arc::clone(&topic.name), partitions)]);
-        let directories = session.admin().describe_log_dirs(leader, asked).await.unwrap_or_default();
+        let directories = aside(session.admin().describe_log_dirs(leader, asked)).await;
         let replicas = directories.into_iter().flatten().flat_map(|directory| directory.replicas);
         sizes.extend(replicas.map(|replica| (replica.partition, replica.bytes)));
     }
