@@ -23,7 +23,7 @@ const INPUT_SECONDS_MAX: u32 = 20;
 const MEMORY_MB_MAX: u32 = 1024;
 
 /// What CI gives all targets together, what they need and the build included.
-const CI_SHARE: Duration = Duration::from_secs(240);
+const CI_SHARE: Duration = Duration::from_secs(150);
 /// Any number does; another one is another search.
 const CI_SEED: u32 = 20_261_201;
 /// Below this a target would hardly get beyond its seeds.
