@@ -14,6 +14,7 @@ use crate::directory::Directory;
 use crate::error::{self, DirectoryError};
 use crate::file_disk::FileDisk;
 use crate::readers::{ReadRequest, Readers};
+use crate::reaper::{HELD_ABOVE_FREE_BYTES, Reaper};
 #[cfg(feature = "unsynced-in-memory")]
 use crate::unsynced::{Unsynced, UnsyncedOptions};
 
@@ -31,6 +32,7 @@ pub(crate) struct Handles {
     pub(crate) directory: Arc<Directory>,
     pub(crate) syncs: Sender<SyncRequest>,
     readers: OnceLock<Option<Readers>>,
+    reaper: OnceLock<Option<Reaper>>,
     /// Where writes wait for their sync in memory.
     #[cfg(feature = "unsynced-in-memory")]
     pub(crate) unsynced: Option<Unsynced>,
@@ -47,6 +49,7 @@ impl Handles {
             directory,
             syncs,
             readers: OnceLock::new(),
+            reaper: OnceLock::new(),
             #[cfg(feature = "unsynced-in-memory")]
             unsynced: None,
         })
@@ -63,6 +66,25 @@ impl Handles {
         if let Some(ReadRequest { ticket, answers, .. }) = refused {
             answers.send(ticket, Err(error::refused(DiskOperation::Read, Errno::AGAIN)));
         }
+    }
+}
+
+impl Handles {
+    /// Removes something by `remove`; the space is given back a moment later, on another thread, or at once where there
+    /// is little left.
+    pub(crate) fn removing<E>(
+        &self,
+        path: &Path,
+        remove: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_roomy = self.directory.free_bytes().is_ok_and(|free| free >= HELD_ABOVE_FREE_BYTES);
+        let reaper = self.reaper.get_or_init(|| Reaper::start().ok()).as_ref().filter(|_| is_roomy);
+        let held = reaper.map(|reaper| reaper.hold(path));
+        let result = remove(path);
+        if let Some((reaper, held)) = reaper.zip(held) {
+            reaper.reap(held);
+        }
+        result
     }
 }
 

@@ -5,6 +5,7 @@
 //! shard 2 ── FileDisk ──┤
 //! Control ── FileDisk ──┴─ submitted:   syncs ──> one sync thread per directory (group commit)
 //!                                       cold reads ──> two reader threads, started by the first of them
+//!                       removed files ──> one thread that gives their space back, started by the first of them
 //!                          completions come back through a queue per FileDisk, which calls the shard's waker
 //! ```
 //!
@@ -29,6 +30,7 @@ mod lock;
 mod path;
 mod readers;
 mod real_disk;
+mod reaper;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "unsynced-in-memory")]

@@ -155,14 +155,16 @@ impl Disk for RealDisk {
         let operation = DiskOperation::Remove;
         self.directory().healthy(operation)?;
         let path = inside(self.root(), path, operation)?;
-        fs::remove_file(path).map_err(|error| failed(operation, &error))
+        self.handles.removing(&path, |path| fs::remove_file(path)).map_err(|error| failed(operation, &error))
     }
 
     fn remove_dir_all(&mut self, path: &str) -> Result<(), DiskError> {
         let operation = DiskOperation::Remove;
         self.directory().healthy(operation)?;
         let path = inside(self.root(), path, operation)?;
-        fs::remove_dir_all(path).map_err(|error| failed(operation, &error))
+        self.handles
+            .removing(&path, |path| fs::remove_dir_all(path))
+            .map_err(|error| failed(operation, &error))
     }
 
     fn free_bytes(&mut self) -> Result<u64, DiskError> {

@@ -66,6 +66,16 @@ impl LeaderRole {
         self.served_to
     }
 
+    /// Whether the partition has no other replica.
+    pub(super) fn is_alone(&self) -> bool {
+        self.machine.view().replicas.len() == 1
+    }
+
+    /// Whether somebody waits for a commit.
+    pub(super) fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
     pub(super) fn park_produce(&mut self, end: Offset, origin: Origin, produced: Produced) {
         self.park(end, Parked::Produce { origin, produced });
     }

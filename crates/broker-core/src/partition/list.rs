@@ -28,6 +28,7 @@ impl<D: Disk> Partition<D> {
         let end = self.high_watermark();
         match call.wanted {
             WantedOffset::Latest => {
+                self.end_was_sought = true;
                 latest.map(|offset| self.at(offset)).ok_or(PartitionError::OffsetNotAvailable)
             }
             WantedOffset::Earliest | WantedOffset::EarliestLocal | WantedOffset::EarliestPendingUpload => {

@@ -56,6 +56,8 @@ pub(crate) struct Partition<D: Disk> {
     reads: BTreeMap<u64, WaitingRead>,
     /// Fetches that wait for more than they saw.
     watchers: Vec<Origin>,
+    /// Somebody asked what is at the end since a sync was last asked for, and goes on without waiting.
+    end_was_sought: bool,
     next_retention: MonoTime,
     timer: Option<MonoTime>,
     settings: Settings,
@@ -154,11 +156,27 @@ impl<D: Disk> Partition<D> {
                 break;
             }
         }
-        self.log.sync(&mut core.disk);
+        if self.durability_is_awaited() {
+            self.log.sync(&mut core.disk);
+        } else {
+            self.log.sync_lazily(&mut core.disk);
+        }
         if self.log.poisoned().is_some() {
             core.actions.push_back(ShardAction::Stop(ExitCode::DirectoryPoisoned));
         }
         self.schedule(core);
+    }
+
+    /// Whether anybody waits for what was appended to be durable. The leader of other replicas does not know of all who
+    /// wait for it, and a follower of none.
+    fn durability_is_awaited(&mut self) -> bool {
+        let sought = std::mem::take(&mut self.end_was_sought);
+        match &self.role {
+            Role::Leader(leader) => {
+                !leader.is_alone() || leader.has_parked() || !self.watchers.is_empty() || sought
+            }
+            Role::Follower(_) | Role::Idle | Role::Damaged(_) | Role::Closing => true,
+        }
     }
 
     fn take_event(&mut self, core: &mut Core<D>, streams: &mut StreamTable, event: LogEvent<D::File>) {

@@ -62,6 +62,7 @@ impl<D: Disk> Partition<D> {
             incoming: Vec::new(),
             reads: super::leader::Reads::new(),
             watchers: Vec::new(),
+            end_was_sought: false,
             next_retention: core.now.mono,
             timer: None,
             settings: core.config.replication,

@@ -103,12 +103,27 @@ fn acks_all_waits_for_the_sync_and_acks_one_does_not() {
 }
 
 #[test]
+fn what_nobody_waits_for_is_committed_after_a_moment_or_when_somebody_asks() {
+    let mut cluster = single();
+    let produced = |cluster: &mut Cluster| cluster.produce(1, "t", 0, 1, batch(&["x"])).base_offset;
+    assert_eq!(produced(&mut cluster), 0);
+    assert_eq!(cluster.fetch(1, "t", 0, 0).high_watermark, 0, "nobody had asked");
+    assert_eq!(cluster.fetch(1, "t", 0, 0).high_watermark, 1, "the one before had");
+    assert_eq!(produced(&mut cluster), 1);
+    cluster.pass(Duration::from_millis(49));
+    assert_eq!(cluster.fetch(1, "t", 0, 0).high_watermark, 1);
+    cluster.pass(Duration::from_millis(1));
+    assert_eq!(cluster.fetch(1, "t", 0, 0).high_watermark, 2);
+}
+
+#[test]
 fn acks_none_has_no_answer_and_a_failure_closes_the_connection() {
     let mut cluster = single();
     let connection = cluster.open(1);
     cluster.send(1, connection, 9, &produce_request("t", 0, 0, batch(&["a"])));
     cluster.run();
     assert_eq!(cluster.take_response(1, connection), None);
+    cluster.pass(Duration::from_millis(50));
     assert_eq!(cluster.read_all(1, "t", 0), ["a"]);
     cluster.send(1, connection, 9, &produce_request("none", 0, 0, batch(&["a"])));
     cluster.run();

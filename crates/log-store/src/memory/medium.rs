@@ -218,7 +218,10 @@ impl Medium {
 
     pub(super) fn truncate(&mut self, file: &FileId, len: u64) -> Result<(), DiskError> {
         self.may_change(DiskOperation::Truncate)?;
-        self.file(file, DiskOperation::Truncate)?.resize(len as usize);
+        let node = self.file(file, DiskOperation::Truncate)?;
+        let shortens = (node.len() as u64) > len;
+        node.resize(len as usize);
+        self.counters.cuts += u64::from(shortens);
         Ok(())
     }
 

@@ -79,6 +79,8 @@ pub struct MemoryCounters {
     pub bytes_read_around_cache: u64,
     /// Syncs that completed well.
     pub syncs: u64,
+    /// Files made shorter, so that the system had to give space back.
+    pub cuts: u64,
 }
 
 /// Address and length of each slice of one write: shows that bytes were not copied on their way.

@@ -296,7 +296,7 @@ impl<D: Disk> PartitionLog<D> {
         self.offsets.append_to(header.next_offset());
         let (base, end) = (header.base_offset, header.next_offset());
         self.tail.push(base, end, &batch.head, batch.records.clone(), self.options.tail_bytes_max);
-        self.timers.on_tail_used();
+        self.timers.on_append(header.batch_bytes as u64);
         self.plan_roll(now);
     }
 }

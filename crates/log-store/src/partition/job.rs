@@ -167,7 +167,7 @@ impl<D: Disk> PartitionLog<D> {
             }
         };
         self.events.push_back(event);
-        self.sync(disk);
+        self.begin_sync(disk);
         if self.timers.bound_due(u64::MAX) && !self.closed {
             self.write_bound_if_changed(disk);
         }
@@ -181,7 +181,9 @@ impl<D: Disk> PartitionLog<D> {
         let Some(active) = self.segments.back_mut() else { return Ok(()) };
         let file = active.file(disk, &self.dir)?;
         let kept = mutated(Mutation::S18, active.bytes, active.allocated);
-        disk.truncate(&file, kept)?;
+        if disk.file_len(&file)? > kept {
+            disk.truncate(&file, kept)?;
+        }
         active.allocated = kept;
         active.dirty = true;
         Ok(())

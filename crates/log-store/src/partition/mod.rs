@@ -78,6 +78,8 @@ pub struct PartitionLog<D: Disk> {
     extra_dirs: Vec<String>,
     dir_dirty: bool,
     sync_running: bool,
+    /// Somebody waits for what was appended, as far as the owner said last.
+    sync_is_awaited: bool,
     suspect: Option<Offset>,
     fault: Option<Fault>,
     poisoned: Option<DiskError>,

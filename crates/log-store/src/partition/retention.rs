@@ -124,6 +124,9 @@ impl<D: Disk> PartitionLog<D> {
         if self.timers.bound_due(u64::MAX) {
             self.write_bound_if_changed(disk);
         }
+        if self.timers.sync_due() {
+            self.begin_sync(disk);
+        }
     }
 
     fn roll_if_old(&mut self, disk: &mut D, now: Now) {
@@ -133,7 +136,7 @@ impl<D: Disk> PartitionLog<D> {
             return self.plan_roll(now);
         }
         match self.roll(disk) {
-            Ok(()) => self.sync(disk),
+            Ok(()) => self.begin_sync(disk),
             Err(error) => self.poison(error),
         }
     }
@@ -142,6 +145,6 @@ impl<D: Disk> PartitionLog<D> {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<MonoTime> {
         let idle = self.job.is_none() && self.keeper.is_idle() && self.fault.is_none();
-        self.timers.next(idle).filter(|_| self.poisoned.is_none())
+        self.timers.next(idle, self.may_sync()).filter(|_| self.poisoned.is_none())
     }
 }

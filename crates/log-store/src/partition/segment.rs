@@ -15,6 +15,9 @@ const PREALLOCATE_BYTES_MIN: u64 = 256 * 1024;
 /// Largest preallocation in bytes (D6).
 const PREALLOCATE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// The end of a segment, in bytes, in which its file grows by what it needs (a guess: some batches).
+const LAST_STRETCH_BYTES: u64 = 256 * 1024;
+
 /// A segment; the last one of a log is the active one.
 #[derive(Debug)]
 pub(super) struct Segment<F> {
@@ -93,11 +96,14 @@ impl<F: Clone> Segment<F> {
         self.file.clone()
     }
 
-    /// How far the file is to grow so that it holds `need` bytes; first by little, doubling (D6).
+    /// How far the file is to grow so that it holds `need` bytes; first by little, doubling (D6). The last stretch of a
+    /// segment grows by what it needs: then there is nothing to give back when it is full, for which an append would
+    /// have to wait where the file system discards what it frees.
     pub(super) fn growth_to(&self, need: u64, segment_bytes: u64) -> u64 {
         let step = self.allocated.clamp(PREALLOCATE_BYTES_MIN, PREALLOCATE_BYTES_MAX);
-        let wanted = self.allocated.saturating_add(step).min(segment_bytes.max(PREALLOCATE_BYTES_MIN));
-        wanted.max(need)
+        let appended = need.saturating_sub(self.bytes);
+        let stretch = (2 * appended).clamp(LAST_STRETCH_BYTES, PREALLOCATE_BYTES_MAX);
+        self.allocated.saturating_add(step).min(segment_bytes.saturating_sub(stretch)).max(need)
     }
 
     /// A batch stands at the end of the segment now.
@@ -229,10 +235,19 @@ pub(super) fn read_small<D: Disk>(disk: &mut D, path: &str) -> Result<Vec<u8>, D
     Ok(bytes)
 }
 
-/// Writes a small file whole and gives it, to be synced with what is written next.
+/// Writes a small file whole and gives it, to be synced with what is written next. It is written over in place, and cut
+/// only if it was longer: a file system that discards what it frees holds up who cuts for tens of milliseconds. Until
+/// it is synced it may be part old and part new, which the checksums of all small files tell. Where there is no room for
+/// what it is to grow by, nothing of it has changed.
 pub(super) fn write_small<D: Disk>(disk: &mut D, path: &str, bytes: &[u8]) -> Result<D::File, DiskError> {
     let file = disk.open(path, OpenMode::Create)?;
-    disk.truncate(&file, 0)?;
+    let len = bytes.len() as u64;
+    let before = disk.file_len(&file)?;
+    if before > len {
+        disk.truncate(&file, len)?;
+    } else {
+        disk.preallocate(&file, before, len - before)?;
+    }
     disk.write_at(&file, 0, &[bytes])?;
     Ok(file)
 }

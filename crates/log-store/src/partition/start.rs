@@ -127,6 +127,7 @@ impl<D: Disk> PartitionLog<D> {
             extra_dirs: Vec::new(),
             dir_dirty: false,
             sync_running: false,
+            sync_is_awaited: false,
             suspect: None,
             fault: None,
             poisoned: None,

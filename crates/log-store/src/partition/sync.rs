@@ -23,12 +23,33 @@ impl<D: Disk> PartitionLog<D> {
     /// Asks for a sync if anything was appended since the last one and none is running. When it completes and more
     /// was appended meanwhile, the next one is asked for at once.
     pub fn sync(&mut self, disk: &mut D) {
-        let idle = self.is_settled() && !self.sync_running && self.poisoned.is_none() && self.fault.is_none();
-        if idle && self.is_dirty() {
+        self.sync_is_awaited = true;
+        self.begin_sync(disk);
+    }
+
+    /// The same where nobody waits for what was appended to be durable: a sync is asked for once some time has passed or
+    /// much was appended (ADR 0014). [`PartitionLog::poll_timeout`] says when it is due, [`PartitionLog::tick`] asks for it.
+    pub fn sync_lazily(&mut self, disk: &mut D) {
+        self.sync_is_awaited = false;
+        if !self.may_sync() || !self.is_dirty() {
+            return;
+        }
+        self.timers.want_sync();
+        if self.timers.sync_due() {
+            self.begin_sync(disk);
+        }
+    }
+
+    pub(super) fn begin_sync(&mut self, disk: &mut D) {
+        if self.may_sync() && self.is_dirty() {
             self.sync_running = true;
             let capture = self.capture();
             self.submit_dirty(disk, Purpose::Sync(capture));
         }
+    }
+
+    pub(super) fn may_sync(&self) -> bool {
+        self.is_settled() && !self.sync_running && self.poisoned.is_none() && self.fault.is_none()
     }
 
     pub(super) fn is_dirty(&self) -> bool {
@@ -41,6 +62,7 @@ impl<D: Disk> PartitionLog<D> {
 
     /// Submits all that changed since the last sync was asked for.
     pub(super) fn submit_dirty(&mut self, disk: &mut D, purpose: Purpose<D::File>) {
+        self.timers.on_sync_started();
         let mut files = std::mem::take(&mut self.extra_dirty);
         for segment in self.segments.iter_mut().filter(|segment| segment.dirty) {
             segment.dirty = false;
@@ -64,7 +86,9 @@ impl<D: Disk> PartitionLog<D> {
         if self.timers.bound_due(BOUND_EVERY_BYTES) {
             self.write_bound_if_changed(disk);
         }
-        self.sync(disk);
+        if self.sync_is_awaited {
+            self.begin_sync(disk);
+        }
         Ok(())
     }
 

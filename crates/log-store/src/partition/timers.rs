@@ -10,6 +10,12 @@ const BOUND_EVERY: Duration = Duration::from_secs(5);
 /// Recent appends leave memory after this time (guess: a follower or consumer that is this far behind reads files).
 const TAIL_KEPT: Duration = Duration::from_secs(10);
 
+/// Appends that nobody waits for are synced after this time at the latest (ADR 0014).
+const LAZY_SYNC_AFTER: Duration = Duration::from_millis(50);
+
+/// Appended bytes that nobody waits for, after which they are synced (ADR 0014).
+const LAZY_SYNC_BYTES: u64 = 8 * 1024 * 1024;
+
 /// How often idle producers are looked for (guess: expiry is a matter of hours).
 const PRODUCERS_EVERY: Duration = Duration::from_secs(600);
 
@@ -22,6 +28,9 @@ pub(super) struct Timers {
     /// A roll happened or the log start moved: the bound does not wait for the time or the bytes.
     bound_wanted: bool,
     durable_bytes: u64,
+    /// What was appended since the last sync was asked for.
+    unsynced_bytes: u64,
+    sync_at: Option<MonoTime>,
     pub(super) tail_at: Option<MonoTime>,
     pub(super) producers_at: Option<MonoTime>,
     pub(super) roll_at: Option<MonoTime>,
@@ -64,8 +73,25 @@ impl Timers {
         self.durable_bytes = 0;
     }
 
-    pub(super) fn on_tail_used(&mut self) {
+    pub(super) fn on_append(&mut self, bytes: u64) {
+        self.unsynced_bytes += bytes;
         self.tail_at = Some(self.now.after(TAIL_KEPT));
+    }
+
+    /// There is something to sync, and nobody waits for it.
+    pub(super) fn want_sync(&mut self) {
+        if self.sync_at.is_none() {
+            self.sync_at = Some(self.now.after(LAZY_SYNC_AFTER));
+        }
+    }
+
+    pub(super) fn sync_due(&self) -> bool {
+        self.sync_at.is_some_and(|at| at <= self.now) || self.unsynced_bytes >= LAZY_SYNC_BYTES
+    }
+
+    pub(super) fn on_sync_started(&mut self) {
+        self.sync_at = None;
+        self.unsynced_bytes = 0;
     }
 
     pub(super) fn on_producer_used(&mut self) {
@@ -74,9 +100,10 @@ impl Timers {
         }
     }
 
-    /// The next deadline; that of the bound only where it can be written.
-    pub(super) fn next(&self, bound_idle: bool) -> Option<MonoTime> {
+    /// The next deadline; that of the bound only where it can be written, that of a sync where it can be asked for.
+    pub(super) fn next(&self, bound_idle: bool, sync_idle: bool) -> Option<MonoTime> {
         let bound_at = self.bound_at.filter(|_| bound_idle);
-        [bound_at, self.tail_at, self.producers_at, self.roll_at].into_iter().flatten().min()
+        let sync_at = self.sync_at.filter(|_| sync_idle);
+        [bound_at, sync_at, self.tail_at, self.producers_at, self.roll_at].into_iter().flatten().min()
     }
 }

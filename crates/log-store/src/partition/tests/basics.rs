@@ -1,5 +1,7 @@
 //! Append, read, sync, close and open.
 
+use core::time::Duration;
+
 use log_core::Offset;
 use log_core::batch::Batches;
 use log_core::segment::RollPolicy;
@@ -38,6 +40,59 @@ fn the_durable_end_follows_the_sync_and_not_the_append() {
     bench.disk.hold(false);
     bench.run();
     assert_eq!(bench.log.offsets().durable_end(), Offset(2));
+}
+
+#[test]
+fn what_nobody_waits_for_is_synced_after_a_while() {
+    let mut bench = bench();
+    bench.append(1, 10);
+    bench.log.sync_lazily(&mut bench.disk);
+    bench.run();
+    assert_eq!(bench.log.offsets().durable_end(), Offset(0));
+    let due = bench.now.mono.after(Duration::from_millis(50));
+    assert_eq!(bench.log.poll_timeout(), Some(due));
+    bench.now.mono = bench.now.mono.after(Duration::from_millis(20));
+    bench.append(1, 10);
+    bench.log.sync_lazily(&mut bench.disk);
+    assert_eq!(bench.log.poll_timeout(), Some(due), "what came first is not put off by what comes later");
+    bench.now.mono = due;
+    bench.log.tick(&mut bench.disk, bench.now);
+    bench.run();
+    assert_eq!(bench.log.offsets().durable_end(), Offset(2));
+}
+
+#[test]
+fn what_nobody_waits_for_is_synced_once_it_is_much() {
+    let mut bench = bench();
+    for _ in 0..8 {
+        bench.log.sync_lazily(&mut bench.disk);
+        bench.run();
+        assert_eq!(bench.log.offsets().durable_end(), Offset(0));
+        bench.append(1, 1 << 20);
+    }
+    bench.log.sync_lazily(&mut bench.disk);
+    bench.run();
+    assert_eq!(bench.log.offsets().durable_end(), Offset(8));
+}
+
+#[test]
+fn a_sync_waits_for_nothing_once_somebody_waits_for_it() {
+    let mut bench = bench();
+    bench.disk.hold(true);
+    bench.append(1, 10);
+    bench.log.sync_lazily(&mut bench.disk);
+    assert_eq!(bench.disk.held(), 0);
+    bench.log.sync(&mut bench.disk);
+    assert_eq!(bench.disk.held(), 1);
+    bench.append(1, 10);
+    bench.log.sync_lazily(&mut bench.disk);
+    bench.disk.release_one();
+    bench.run();
+    assert_eq!(
+        (bench.log.offsets().durable_end(), bench.disk.held()),
+        (Offset(1), 0),
+        "nobody waits any more"
+    );
 }
 
 #[test]

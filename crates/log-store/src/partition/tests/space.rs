@@ -45,6 +45,31 @@ fn d6_space_is_preallocated_in_doubling_steps_and_an_empty_log_has_no_segment() 
 }
 
 #[test]
+fn a_full_segment_has_nothing_to_give_back() {
+    let roll = RollPolicy { segment_bytes: 4 << 20, ..RollPolicy::default() };
+    let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
+    while bench.log.segment_count() < 3 {
+        bench.append(1, 100_000);
+        bench.settle();
+    }
+    assert!(file_len(&mut bench, "00000000000000000000.log") > 4_000_000);
+    assert_eq!(bench.disk.counters().cuts, 0);
+}
+
+#[test]
+fn a_checkpoint_of_the_indexes_cuts_no_file() {
+    let mut bench = bench();
+    // A checkpoint comes every 32 MiB.
+    for _ in 0..70 {
+        bench.append(1, 1 << 20);
+        bench.settle();
+    }
+    let first = file_len(&mut bench, "00000000000000000000.index");
+    assert!(first > 0 && bench.log.segment_count() == 1);
+    assert_eq!(bench.disk.counters().cuts, 0);
+}
+
+#[test]
 fn a_full_disk_refuses_appends_before_the_reserve_and_everything_else_goes_on() {
     let roll = RollPolicy { segment_bytes: 1 << 20, ..RollPolicy::default() };
     let options = LogOptions { reserve_bytes: 2 << 20, roll, ..without_tail() };
