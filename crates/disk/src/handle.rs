@@ -67,9 +67,7 @@ impl Handles {
             answers.send(ticket, Err(error::refused(DiskOperation::Read, Errno::AGAIN)));
         }
     }
-}
 
-impl Handles {
     /// Removes something by `remove`; the space is given back a moment later, on another thread, or at once where there
     /// is little left.
     pub(crate) fn removing<E>(

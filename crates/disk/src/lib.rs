@@ -11,7 +11,8 @@
 //!
 //! How it is used: take the [`DirectoryLock`], open the [`DirectoryHandle`], make one [`FileDisk`] of it for each
 //! shard and one for Control, and move each to its thread. When the waker is called, call `poll` until it gives
-//! nothing. The threads end when the last handle is gone.
+//! nothing. The threads end when the last handle is gone, that for removed
+//! files when it has given back what it holds.
 //!
 //! Nothing here waits for another thread in a call that a shard makes; threads talk through channels and atomics.
 

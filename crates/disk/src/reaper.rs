@@ -4,7 +4,7 @@
 //! last of them, and where the file system discards what it frees that takes tens of milliseconds for a segment. A shard
 //! lets go of a file right after it removed the name: within that moment.
 
-use std::fs::{self, ReadDir};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -23,7 +23,7 @@ const HELD: Duration = Duration::from_millis(250);
 pub(crate) const HELD_ABOVE_FREE_BYTES: u64 = 1 << 30;
 
 /// How many are held at once; what is removed beyond is freed at once, by who removes it.
-const HELD_MAX: usize = 256;
+const HELD_MAX: usize = 64;
 
 /// The way to the thread.
 #[derive(Debug)]
@@ -52,28 +52,28 @@ impl Reaper {
     pub(crate) fn hold(&self, path: &Path) -> Removed {
         let room = HELD_MAX.saturating_sub(self.held.load(Ordering::Relaxed));
         let mut files = Vec::new();
-        match fs::read_dir(path) {
-            Ok(entries) => hold_all(entries, room, &mut files),
-            Err(_) => files.extend(descriptor(path).filter(|_| room > 0)),
-        }
+        hold_all(path, room, &mut files);
         self.held.fetch_add(files.len(), Ordering::Relaxed);
         Removed { files, since: Instant::now() }
     }
 
     /// The names are gone: lets go of the files after the moment.
     pub(crate) fn reap(&self, removed: Removed) {
-        // Without the thread they are let go of here.
-        let _ = self.removed.send(removed);
+        if !removed.files.is_empty() {
+            // Without the thread they are let go of here.
+            let _ = self.removed.send(removed);
+        }
     }
 }
 
-fn hold_all(entries: ReadDir, room: usize, files: &mut Vec<OwnedFd>) {
-    for entry in entries.flatten() {
-        match fs::read_dir(entry.path()) {
-            _ if files.len() >= room => return,
-            Ok(below) => hold_all(below, room, files),
-            Err(_) => files.extend(descriptor(&entry.path())),
-        }
+/// Links are not followed: what they lead to is not removed.
+fn hold_all(path: &Path, room: usize, files: &mut Vec<OwnedFd>) {
+    let Ok(found) = fs::symlink_metadata(path) else { return };
+    if found.is_dir() {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.for_each(|entry| hold_all(&entry.path(), room, files));
+    } else if found.is_file() && found.len() > 0 && files.len() < room {
+        files.extend(descriptor(path));
     }
 }
 
@@ -106,35 +106,40 @@ mod tests {
         fs::File::from(file.try_clone().unwrap()).metadata().unwrap().nlink()
     }
 
+    fn full(path: &Path) {
+        fs::write(path, "x").unwrap();
+    }
+
     #[test]
     fn a_removed_file_is_there_until_it_is_let_go_of() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a");
-        fs::write(&path, "x").unwrap();
+        full(&path);
         let (reaper, receiver) = reaper();
+        let begun = Instant::now();
         let held = reaper.hold(&path);
         fs::remove_file(&path).unwrap();
         assert_eq!(held.files.iter().map(links_of).collect::<Vec<_>>(), [0]);
         reaper.reap(held);
-        let begun = Instant::now();
         drop(reaper.removed);
         run(&receiver, &reaper.held);
         assert_eq!(reaper.held.load(Ordering::Relaxed), 0);
-        assert!(begun.elapsed() >= HELD / 2, "it was held for a moment");
+        assert!(begun.elapsed() >= HELD, "it was held for a moment");
     }
 
     #[test]
-    fn all_files_of_a_directory_are_held_up_to_a_number() {
+    fn the_files_of_a_directory_are_held_up_to_a_number() {
         let temp = tempfile::tempdir().unwrap();
-        fs::create_dir(temp.path().join("below")).unwrap();
-        for number in 0..HELD_MAX {
-            fs::write(temp.path().join("below").join(number.to_string()), "").unwrap();
-        }
-        fs::write(temp.path().join("beside"), "").unwrap();
+        let below = temp.path().join("below");
+        fs::create_dir(&below).unwrap();
+        full(&below.join("full"));
+        fs::write(below.join("empty"), "").unwrap();
+        std::os::unix::fs::symlink(temp.path(), below.join("loop")).unwrap();
         let (reaper, _receiver) = reaper();
-        let held = reaper.hold(temp.path());
-        assert_eq!(held.files.len(), HELD_MAX);
-        assert!(reaper.hold(&temp.path().join("beside")).files.is_empty());
+        assert_eq!(reaper.hold(temp.path()).files.len(), 1);
+        (0..HELD_MAX).for_each(|number| full(&below.join(number.to_string())));
+        assert_eq!(reaper.hold(temp.path()).files.len(), HELD_MAX - 1);
+        assert!(reaper.hold(temp.path()).files.is_empty());
     }
 
     #[test]

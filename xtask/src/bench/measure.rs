@@ -140,8 +140,12 @@ fn with_topic<R>(
     let leader = leaders.first().context("the topic has a leader")?;
     let result = work(system, &Led { topic, leader });
     admin::delete(&bootstrap, topic)?;
+    thread::sleep(REMOVAL);
     result
 }
+
+/// A moment for brokers to remove the files of a topic, so that what is in them need not be written before the next load.
+const REMOVAL: Duration = Duration::from_secs(1);
 
 static NAMED: AtomicU64 = AtomicU64::new(0);
 

@@ -26,9 +26,9 @@ impl<D: Disk> Partition<D> {
         let (log_start, codecs) = (self.log.offsets().log_start(), core.config.codecs);
         // What is not committed yet is not found.
         let end = self.high_watermark();
+        self.note_sought();
         match call.wanted {
             WantedOffset::Latest => {
-                self.end_was_sought = true;
                 latest.map(|offset| self.at(offset)).ok_or(PartitionError::OffsetNotAvailable)
             }
             WantedOffset::Earliest | WantedOffset::EarliestLocal | WantedOffset::EarliestPendingUpload => {
@@ -90,6 +90,7 @@ impl<D: Disk> Partition<D> {
     ) -> Result<PartitionAnswer<D::File>, PartitionError> {
         self.leading(LeaderEpoch::NONE)?;
         let high_watermark = self.high_watermark();
+        self.note_sought();
         let to = if to == Offset(-1) { high_watermark } else { to };
         if to > high_watermark {
             return Err(PartitionError::OffsetOutOfRange);

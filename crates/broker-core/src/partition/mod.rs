@@ -56,8 +56,8 @@ pub(crate) struct Partition<D: Disk> {
     reads: BTreeMap<u64, WaitingRead>,
     /// Fetches that wait for more than they saw.
     watchers: Vec<Origin>,
-    /// Somebody asked what is at the end since a sync was last asked for, and goes on without waiting.
-    end_was_sought: bool,
+    /// Up to here somebody looked for what is committed, and went on without waiting.
+    sought_to: Offset,
     next_retention: MonoTime,
     timer: Option<MonoTime>,
     settings: Settings,
@@ -169,8 +169,8 @@ impl<D: Disk> Partition<D> {
 
     /// Whether anybody waits for what was appended to be durable. The leader of other replicas does not know of all who
     /// wait for it, and a follower of none.
-    fn durability_is_awaited(&mut self) -> bool {
-        let sought = std::mem::take(&mut self.end_was_sought);
+    fn durability_is_awaited(&self) -> bool {
+        let sought = self.log.offsets().durable_end() < self.sought_to;
         match &self.role {
             Role::Leader(leader) => {
                 !leader.is_alone() || leader.has_parked() || !self.watchers.is_empty() || sought
@@ -255,6 +255,11 @@ impl<D: Disk> Partition<D> {
         let next = role.into_iter().chain(self.log.poll_timeout()).chain(scrub).min();
         core.reschedule(Timer::Partition(self.id), self.timer, next);
         self.timer = next;
+    }
+
+    /// Somebody who does not wait finds less committed than the log holds, and may look again.
+    fn note_sought(&mut self) {
+        self.sought_to = self.log.offsets().log_end();
     }
 
     fn high_watermark(&self) -> Offset {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use log_core::mutation::{Mutation, mutated};
 use log_core::retention::RetentionPolicy;
 use log_core::segment::RollPolicy;
-use log_core::{Session, TopicPartition};
+use log_core::{Offset, Session, TopicPartition};
 use log_store::{Disk, DiskError, LogError, LogOptions, OpenFacts, PartitionLog, StartVerdict};
 use metadata_core::{ClusterImage, Topic};
 
@@ -62,7 +62,7 @@ impl<D: Disk> Partition<D> {
             incoming: Vec::new(),
             reads: super::leader::Reads::new(),
             watchers: Vec::new(),
-            end_was_sought: false,
+            sought_to: Offset::ZERO,
             next_retention: core.now.mono,
             timer: None,
             settings: core.config.replication,

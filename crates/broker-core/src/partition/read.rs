@@ -30,7 +30,9 @@ pub(super) enum WaitingRead {
 
 impl<D: Disk> Partition<D> {
     pub(super) fn take_fetch(&mut self, core: &mut Core<D>, origin: Origin, call: FetchCall) {
-        self.end_was_sought |= call.offset >= self.high_watermark();
+        if call.offset >= self.high_watermark() {
+            self.note_sought();
+        }
         match self.fetch(core, call) {
             Ok(ReadOutcome::Ready(read)) => self.answer_fetch(core, origin, self.high_watermark(), read),
             Ok(ReadOutcome::Pending(ticket)) => {

@@ -34,14 +34,17 @@ impl<D: Disk> PartitionLog<D> {
         self.seal_active(disk)
     }
 
-    /// Truncates the active segment to its batches and writes its indexes.
+    /// Truncates the active segment to its batches, if it holds more, and writes its indexes.
     pub(super) fn seal_active(&mut self, disk: &mut D) -> Result<(), DiskError> {
-        self.truncate_active(disk)?;
+        if self.segments.back().is_some_and(|active| active.allocated > active.bytes) {
+            self.truncate_active(disk)?;
+        }
         let Some(last) = self.segments.len().checked_sub(1) else { return Ok(()) };
         if self.segments.get(last).is_some_and(|active| active.indexes_partial) {
             self.rebuild_indexes(disk, last)?;
         }
         if let Some(active) = self.segments.back_mut() {
+            active.dirty = true;
             active.seal_indexes();
             let files = active.write_indexes(disk, &self.dir, self.options.crc)?;
             self.extra_dirty.extend(files);

@@ -176,14 +176,13 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
-    /// Cuts the active segment's file to its batches: the file system zeroes what follows if it grows again.
+    /// Cuts the active segment's file to its batches: the file system zeroes what follows if it grows again. Also where the
+    /// file has that length already, as far as the cache knows: the sync that was to carry it may have failed.
     pub(super) fn truncate_active(&mut self, disk: &mut D) -> Result<(), DiskError> {
         let Some(active) = self.segments.back_mut() else { return Ok(()) };
         let file = active.file(disk, &self.dir)?;
         let kept = mutated(Mutation::S18, active.bytes, active.allocated);
-        if disk.file_len(&file)? > kept {
-            disk.truncate(&file, kept)?;
-        }
+        disk.truncate(&file, kept)?;
         active.allocated = kept;
         active.dirty = true;
         Ok(())

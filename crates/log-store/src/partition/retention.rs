@@ -121,11 +121,12 @@ impl<D: Disk> PartitionLog<D> {
             self.timers.roll_at = None;
             self.roll_if_old(disk, now);
         }
-        if self.timers.bound_due(u64::MAX) {
-            self.write_bound_if_changed(disk);
-        }
         if self.timers.sync_due() {
             self.begin_sync(disk);
+        }
+        // What is being made durable has its part in the bound that is written when it is.
+        if !self.sync_running && self.timers.bound_due(u64::MAX) {
+            self.write_bound_if_changed(disk);
         }
     }
 
@@ -144,7 +145,9 @@ impl<D: Disk> PartitionLog<D> {
     /// When [`PartitionLog::tick`] is to be called next; `None` while nothing is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<MonoTime> {
-        let idle = self.job.is_none() && self.keeper.is_idle() && self.fault.is_none();
-        self.timers.next(idle, self.may_sync()).filter(|_| self.poisoned.is_none())
+        let keeper_idle = self.job.is_none() && self.keeper.is_idle() && self.fault.is_none();
+        self.timers
+            .next(keeper_idle && !self.sync_running, self.may_sync())
+            .filter(|_| self.poisoned.is_none())
     }
 }

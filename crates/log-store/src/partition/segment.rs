@@ -18,6 +18,9 @@ const PREALLOCATE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The end of a segment, in bytes, in which its file grows by what it needs (a guess: some batches).
 const LAST_STRETCH_BYTES: u64 = 256 * 1024;
 
+/// Where less is free, in bytes, small files are cut before they are written again (a guess: some such files).
+const OVERWRITTEN_ABOVE_FREE_BYTES: u64 = 64 * 1024 * 1024;
+
 /// A segment; the last one of a log is the active one.
 #[derive(Debug)]
 pub(super) struct Segment<F> {
@@ -235,16 +238,16 @@ pub(super) fn read_small<D: Disk>(disk: &mut D, path: &str) -> Result<Vec<u8>, D
     Ok(bytes)
 }
 
-/// Writes a small file whole and gives it, to be synced with what is written next. It is written over in place, and cut
-/// only if it was longer: a file system that discards what it frees holds up who cuts for tens of milliseconds. Until
-/// it is synced it may be part old and part new, which the checksums of all small files tell. Where there is no room for
-/// what it is to grow by, nothing of it has changed.
+/// Writes a small file whole and gives it, to be synced if it has to be. It is written over in place, and cut only if it was
+/// longer: a file system that discards what it frees holds up who cuts for tens of milliseconds. Until it is synced it may
+/// be part old and part new, which the checksums of all small files tell. Where the disk is nearly full it is cut first:
+/// some file systems take new space also for what is written over, and only growth can be undone.
 pub(super) fn write_small<D: Disk>(disk: &mut D, path: &str, bytes: &[u8]) -> Result<D::File, DiskError> {
     let file = disk.open(path, OpenMode::Create)?;
     let len = bytes.len() as u64;
     let before = disk.file_len(&file)?;
-    if before > len {
-        disk.truncate(&file, len)?;
+    if before > len || disk.free_bytes()? < OVERWRITTEN_ABOVE_FREE_BYTES {
+        disk.truncate(&file, 0)?;
     } else {
         disk.preallocate(&file, before, len - before)?;
     }

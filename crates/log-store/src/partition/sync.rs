@@ -8,20 +8,22 @@ use super::{PartitionLog, Purpose};
 use crate::disk::Disk;
 use crate::error::DiskError;
 
-/// Bytes made durable after which the bound is written (D3: at least every 64 MiB). Half of that, so that a start
-/// reads less than 128 MiB even if a write of the bound takes as long as one more half.
-const BOUND_EVERY_BYTES: u64 = 32 * 1024 * 1024;
+/// Bytes made durable after which the bound is written (D3: at least every 64 MiB). Well under half of that, so that a start
+/// reads less than 128 MiB even if as much is appended while the last sync and the write of the bound take their time.
+const BOUND_EVERY_BYTES: u64 = 24 * 1024 * 1024;
 
 /// What a sync makes durable once it completes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capture {
     end: EndPoint,
     cut_count: u64,
+    /// What was appended since the sync before.
+    bytes: u64,
 }
 
 impl<D: Disk> PartitionLog<D> {
-    /// Asks for a sync if anything was appended since the last one and none is running. When it completes and more
-    /// was appended meanwhile, the next one is asked for at once.
+    /// Asks for a sync if anything was appended since the last one and none is running. When it completes, more was appended
+    /// meanwhile and nothing was said to the contrary since, the next one is asked for at once.
     pub fn sync(&mut self, disk: &mut D) {
         self.sync_is_awaited = true;
         self.begin_sync(disk);
@@ -31,7 +33,7 @@ impl<D: Disk> PartitionLog<D> {
     /// much was appended (ADR 0014). [`PartitionLog::poll_timeout`] says when it is due, [`PartitionLog::tick`] asks for it.
     pub fn sync_lazily(&mut self, disk: &mut D) {
         self.sync_is_awaited = false;
-        if !self.may_sync() || !self.is_dirty() {
+        if !self.is_dirty() {
             return;
         }
         self.timers.want_sync();
@@ -53,11 +55,12 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     pub(super) fn is_dirty(&self) -> bool {
-        self.dir_dirty || !self.extra_dirty.is_empty() || self.segments.iter().any(|segment| segment.dirty)
+        let mut newest_first = self.segments.iter().rev();
+        self.dir_dirty || !self.extra_dirty.is_empty() || newest_first.any(|segment| segment.dirty)
     }
 
     pub(super) fn capture(&self) -> Capture {
-        Capture { end: self.end_point(), cut_count: self.cut_count }
+        Capture { end: self.end_point(), cut_count: self.cut_count, bytes: self.timers.unsynced_bytes() }
     }
 
     /// Submits all that changed since the last sync was asked for.
@@ -104,9 +107,11 @@ impl<D: Disk> PartitionLog<D> {
             self.durable = capture.end;
             return;
         }
-        let same_file = capture.end.segment == self.durable.segment;
-        let before = if same_file { self.durable.position } else { 0 };
-        self.timers.on_durable(capture.end.position.saturating_sub(before));
+        if capture.end.segment != self.durable.segment {
+            // What a roll wanted may have been written before the new segment held anything durable.
+            self.timers.want_bound();
+        }
+        self.timers.on_durable(capture.bytes);
         self.durable = capture.end;
         self.offsets.raise_durable_end(capture.end.offset);
         self.events.push_back(LogEvent::DurableEnd(capture.end.offset));

@@ -78,6 +78,10 @@ impl Timers {
         self.tail_at = Some(self.now.after(TAIL_KEPT));
     }
 
+    pub(super) const fn unsynced_bytes(&self) -> u64 {
+        self.unsynced_bytes
+    }
+
     /// There is something to sync, and nobody waits for it.
     pub(super) fn want_sync(&mut self) {
         if self.sync_at.is_none() {

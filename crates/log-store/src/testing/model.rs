@@ -15,6 +15,8 @@ pub(crate) enum Step {
     Append { batches: usize, records: usize, bytes: usize },
     NewEpoch,
     Sync,
+    SyncLazily,
+    FiftyMilliseconds,
     Release(usize),
     FiveSeconds,
     HighWatermark(u8),
@@ -37,7 +39,8 @@ impl Step {
         let mut byte = || choices.next().unwrap_or(0);
         Some(match kind % 16 {
             0 => Self::NewEpoch,
-            1 | 2 => Self::Sync,
+            1 => Self::Sync,
+            2 => Self::lazily(byte()),
             3 | 4 => Self::Release(1 + usize::from(byte() % 3)),
             5 => Self::FiveSeconds,
             6 => Self::HighWatermark(byte()),
@@ -53,6 +56,14 @@ impl Step {
                 Self::Append { batches, records, bytes: 1 + usize::from(byte()) * 3 }
             }
         })
+    }
+
+    fn lazily(choice: u8) -> Self {
+        match choice % 4 {
+            0 => Self::SyncLazily,
+            1 => Self::FiftyMilliseconds,
+            _ => Self::Sync,
+        }
     }
 
     fn restart(choice: u8) -> Self {
@@ -125,6 +136,20 @@ impl Model {
     }
 }
 
+/// Time passes, up to which the log is called when it wants to be; it wants nothing over and over.
+fn pass(bench: &mut Bench<MemoryDisk>, time: core::time::Duration) {
+    let until = bench.now.mono.after(time);
+    for _ in 0..100 {
+        let due = bench.log.poll_timeout().filter(|due| *due <= until);
+        bench.now.mono = due.unwrap_or(until).max(bench.now.mono);
+        bench.log.tick(&mut bench.disk, bench.now);
+        if due.is_none() {
+            return;
+        }
+    }
+    panic!("the log wants to be called again and again");
+}
+
 struct World {
     bench: Bench<MemoryDisk>,
     options: LogOptions,
@@ -179,10 +204,9 @@ impl World {
                 self.bench.disk.release_one();
                 self.gather();
             }),
-            Step::FiveSeconds => {
-                bench.now.mono = bench.now.mono.after(core::time::Duration::from_secs(5));
-                bench.log.tick(&mut bench.disk, bench.now);
-            }
+            Step::SyncLazily => bench.log.sync_lazily(&mut bench.disk),
+            Step::FiftyMilliseconds => pass(bench, core::time::Duration::from_millis(50)),
+            Step::FiveSeconds => pass(bench, core::time::Duration::from_secs(5)),
             Step::HighWatermark(choice) => {
                 let to = self.pick(choice, high, end);
                 self.bench.log.set_high_watermark(Offset(to));

@@ -1,5 +1,6 @@
 //! D1, D3, D4: syncs, bounds and cuts against each other and against power cuts.
 
+use log_core::segment::RollPolicy;
 use log_core::{LeaderEpoch, Offset};
 
 use super::*;
@@ -56,7 +57,7 @@ fn d1_s14_a_sync_from_before_a_cut_raises_nothing() {
 
 #[test]
 fn d1_a_sync_of_a_cut_does_not_vouch_for_a_sync_that_is_under_way() {
-    let roll = log_core::segment::RollPolicy { segment_bytes: 5000, ..Default::default() };
+    let roll = RollPolicy { segment_bytes: 5000, ..Default::default() };
     let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
     bench.append(10, 100);
     bench.settle();
@@ -165,7 +166,7 @@ fn d4_what_a_killed_drop_removed_does_not_come_back_after_it_was_finished() {
 #[test]
 fn d4_what_a_killed_cut_removed_does_not_come_back_beside_what_follows() {
     for seed in 0..20 {
-        let roll = log_core::segment::RollPolicy { segment_bytes: 2_400, ..Default::default() };
+        let roll = RollPolicy { segment_bytes: 2_400, ..Default::default() };
         let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
         bench.append_many(3, 10, 100);
         bench.settle();
@@ -235,7 +236,7 @@ fn d3_the_bound_is_written_after_five_seconds_and_only_if_it_changed() {
 }
 
 #[test]
-fn d3_the_bound_is_written_at_every_32_mib_synced() {
+fn d3_the_bound_is_written_at_every_24_mib_synced() {
     let mut bench = bench();
     for _ in 0..40 {
         bench.append(1, 1 << 20);
@@ -243,7 +244,22 @@ fn d3_the_bound_is_written_at_every_32_mib_synced() {
         bench.run();
     }
     let bound = winner(slots(&bench.disk)).unwrap();
-    assert!(bound.end.offset >= Offset(32), "{bound:?}");
+    assert!(bound.end.offset >= Offset(24), "{bound:?}");
+}
+
+#[test]
+fn d3_a_roll_is_in_the_bound_once_it_is_synced_also_where_nobody_waits() {
+    let roll = RollPolicy { segment_bytes: 10_000, ..RollPolicy::default() };
+    let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..options() });
+    while bench.log.segment_count() < 2 {
+        bench.append(1, 3_000);
+        bench.log.sync_lazily(&mut bench.disk);
+    }
+    bench.now.mono = bench.now.mono.after(core::time::Duration::from_millis(50));
+    bench.log.tick(&mut bench.disk, bench.now);
+    bench.run();
+    let bound = winner(slots(&bench.disk)).unwrap();
+    assert_eq!(bound.end.offset, bench.log.offsets().log_end());
 }
 
 #[test]
@@ -403,7 +419,7 @@ fn d4_a_cut_inside_a_batch_goes_to_its_start() {
 
 #[test]
 fn d4_a_cut_across_segments_removes_the_later_ones() {
-    let roll = log_core::segment::RollPolicy { segment_bytes: 5000, ..Default::default() };
+    let roll = RollPolicy { segment_bytes: 5000, ..Default::default() };
     for to in [0, 10, 70, 130, 290] {
         let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..without_tail() });
         bench.append_many(30, 10, 100);

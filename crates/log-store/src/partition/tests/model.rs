@@ -10,7 +10,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => (1..4_usize, 1..20_usize, 1..900_usize)
             .prop_map(|(batches, records, bytes)| Step::Append { batches, records, bytes }),
         1 => Just(Step::NewEpoch),
-        8 => Just(Step::Sync),
+        6 => Just(Step::Sync),
+        2 => Just(Step::SyncLazily),
+        2 => Just(Step::FiftyMilliseconds),
         8 => (1..4_usize).prop_map(Step::Release),
         3 => Just(Step::FiveSeconds),
         3 => any::<u8>().prop_map(Step::HighWatermark),

@@ -213,6 +213,28 @@ fn s21_after_a_failed_sync_the_page_cache_is_not_believed() {
 }
 
 #[test]
+fn s21_a_file_that_a_failed_sync_should_have_cut_is_cut_again() {
+    let mut bench = synced(2);
+    bench.disk.fail_next_sync(FailedSync::ShowsNew);
+    assert!(bench.log.begin_close(&mut bench.disk));
+    bench.run();
+    assert!(bench.log.poisoned().is_some());
+    bench.disk.kill_process();
+    // The file ends with its last batch as far as the cache knows; on the medium it is longer.
+    let mut bench = Bench::open(bench.disk, options(), false);
+    bench.settle();
+    bench.now.wall.0 += 8 * 24 * 3600 * 1000;
+    bench.append(10, 100);
+    bench.settle();
+    assert_eq!(bench.log.segment_count(), 2, "the first segment is sealed by its age");
+    let before = bench.read_all(Offset(0)).unwrap();
+    let mut bench = restart(bench, 1);
+    bench.settle();
+    assert_eq!(bench.read_all(Offset(0)).unwrap(), before);
+    assert_eq!(bench.log.fault(), None);
+}
+
+#[test]
 fn s21_a_log_whose_first_sync_failed_is_made_anew() {
     for shows in [FailedSync::ShowsNew, FailedSync::ShowsOld] {
         let disk = MemoryDisk::new();
