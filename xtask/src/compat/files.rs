@@ -98,15 +98,17 @@ fn read_by_kafka(tools: &Tools, reading: &Reading, files: &[PathBuf]) -> Result<
 }
 
 impl Reading {
-    /// The first line that is not expected, with the one behind it.
+    /// The first line that is not expected, with the one behind it. The tool says some of it as errors, which may come between
+    /// any two lines of the rest.
     fn complaint(&self, lines: &[String]) -> Option<String> {
-        let mut lines = lines.iter().peekable();
+        let mut counted: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix(COUNTS_FROM)).collect();
+        let mut lines = lines.iter().filter(|line| !line.starts_with(COUNTS_FROM));
         while let Some(line) = lines.next() {
-            if lines.next_if(|next| counts_from_the_start(line, next)).is_none() && !self.expects(line) {
+            if !counts_from_the_start(line, &mut counted) && !self.expects(line) {
                 return Some(format!("{line}\n{}", lines.next().map_or("", String::as_str)));
             }
         }
-        None
+        counted.first().map(|base| format!("{COUNTS_FROM}{base}"))
     }
 
     fn expects(&self, line: &str) -> bool {
@@ -117,12 +119,16 @@ impl Reading {
     }
 }
 
-/// What the tool says of every segment, Kafka's own included, that does not begin at offset 0: it counts from -1 on.
-fn counts_from_the_start(line: &str, next: &str) -> bool {
+/// What the tool says of every segment, Kafka's own included, that does not begin at offset 0: it counts from -1 on, and
+/// says so in two lines.
+fn counts_from_the_start(line: &str, counted: &mut Vec<&str>) -> bool {
     let Some(file) = line.strip_prefix("Non-consecutive offsets in ") else { return false };
     let base = Path::new(file).file_stem().and_then(|name| name.to_str()?.parse::<i64>().ok());
-    base.is_some_and(|base| next == format!("  -1 is followed by {base}"))
+    let found = counted.iter().position(|of| base.is_some_and(|base| *of == base.to_string()));
+    found.map(|at| counted.swap_remove(at)).is_some()
 }
+
+const COUNTS_FROM: &str = "  -1 is followed by ";
 
 /// The logs with at least one batch below a directory.
 fn logs_below(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -169,9 +175,17 @@ mod tests {
         ] {
             assert!(READINGS.iter().all(|reading| reading.complaint(&[bad.to_owned()]).is_some()), "{bad}");
         }
-        let gap = |first: &str, next: &str| log.complaint(&[first.to_owned(), next.to_owned()]).is_some();
+        let complains = |lines: &[&str]| {
+            log.complaint(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()).is_some()
+        };
+        let gap = |first: &str, next: &str| complains(&[first, next]);
         let file = "Non-consecutive offsets in a/00000000000000000012.log";
         assert!(!gap(file, "  -1 is followed by 12"));
         assert!(gap(file, "  -1 is followed by 13") && gap(file, "  12 is followed by 14"));
+        assert!(
+            !complains(&[file, "| offset: 1 CreateTime", "  -1 is followed by 12"]),
+            "errors come when they come"
+        );
+        assert!(complains(&["  -1 is followed by 12"]) && complains(&[file]));
     }
 }
