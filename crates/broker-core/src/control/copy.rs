@@ -7,14 +7,15 @@
 //! ```
 //!
 //! An image is written under another name, fsynced, renamed, and counts once the directory is fsynced; only then entries
-//! are dropped. The one before is kept, with the entries since, in case the newest cannot be read.
+//! are dropped. The one before is kept, with the entries since, in case the newest cannot be read: at this start or a later
+//! one, so a start drops none of them.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use log_core::MetadataOffset;
 use log_core::mutation::{Mutation, mutated};
-use log_store::{Completion, Disk, LogId, OpenMode, RecordLog, RecordLogOptions, Ticket};
+use log_store::{Completion, Disk, DiskFault, LogId, OpenMode, RecordLog, RecordLogOptions, Ticket};
 use metadata_core::{ClusterImage, CommittedEntry};
 
 use super::error::ControlError;
@@ -40,7 +41,7 @@ pub(super) struct MetadataCopy<D: Disk> {
     handed: Option<MetadataOffset>,
     writing: Option<ImageWrite>,
     images_written: u64,
-    /// The last offset of the newest durable image.
+    /// The last offset of the newest durable image that could be read.
     newest: Option<MetadataOffset>,
     durable_snapshot: Option<(MetadataOffset, Bytes)>,
     /// An image from the quorum, and what came behind it, while another image is being written.
@@ -75,7 +76,7 @@ impl<D: Disk> MetadataCopy<D> {
         options: RecordLogOptions,
     ) -> Result<(Self, ClusterImage), ControlError> {
         disk.create_dir(LOG_DIR)?;
-        let (image, newest) = newest_image(disk)?;
+        let image = newest_image(disk)?;
         let from = image.applied().map_or(0, |offset| index(offset) + 1);
         let (log, records) = RecordLog::open(disk, LOG, LOG_DIR, options, from)?;
         let unapplied = records.into_iter().map(|(index, bytes)| (offset(index), bytes));
@@ -86,7 +87,7 @@ impl<D: Disk> MetadataCopy<D> {
             handed: image.applied(),
             writing: None,
             images_written: 0,
-            newest,
+            newest: image.applied(),
             durable_snapshot: None,
             installing: None,
             behind_install: Vec::new(),
@@ -268,8 +269,8 @@ impl<D: Disk> MetadataCopy<D> {
     }
 }
 
-/// The newest image that can be read, and the offset of the newest one that is there.
-fn newest_image<D: Disk>(disk: &mut D) -> Result<(ClusterImage, Option<MetadataOffset>), ControlError> {
+/// The newest image that can be read; an empty one where there is none.
+fn newest_image<D: Disk>(disk: &mut D) -> Result<ClusterImage, ControlError> {
     let mut offsets = Vec::new();
     for entry in disk.list(DIR)? {
         if format!("{DIR}/{}", entry.name) == NEW_IMAGE {
@@ -280,16 +281,32 @@ fn newest_image<D: Disk>(disk: &mut D) -> Result<(ClusterImage, Option<MetadataO
         );
     }
     offsets.sort_unstable();
-    let newest = offsets.last().copied();
     let mut failure = None;
     for upto in offsets.into_iter().rev() {
-        let bytes = read_file(disk, &image_path(upto))?;
-        match ClusterImage::decode(&bytes) {
-            Ok(image) => return Ok((image, newest)),
-            Err(error) => failure = failure.or(Some(ControlError::Image { newest: upto, error })),
+        match read_image(disk, upto) {
+            Ok(image) => return Ok(image),
+            Err(error) if is_damage(&error) => {
+                tracing::warn!(%upto, %error, "an image cannot be read: the one before is taken");
+                failure = failure.or(Some(error));
+            }
+            Err(error) => return Err(error),
         }
     }
-    failure.map_or_else(|| Ok((ClusterImage::new(), None)), Err)
+    failure.map_or_else(|| Ok(ClusterImage::new()), Err)
+}
+
+fn read_image<D: Disk>(disk: &mut D, upto: MetadataOffset) -> Result<ClusterImage, ControlError> {
+    let bytes = read_file(disk, &image_path(upto))?;
+    ClusterImage::decode(&bytes).map_err(|error| ControlError::Image { newest: upto, error })
+}
+
+/// Whether the image itself is to blame: its bytes rotted, or the medium does not give them back.
+fn is_damage(error: &ControlError) -> bool {
+    match error {
+        ControlError::Image { .. } => true,
+        ControlError::Disk(error) => error.fault == DiskFault::Medium,
+        ControlError::Records(_) | ControlError::ForeignCluster { .. } => false,
+    }
 }
 
 fn read_file<D: Disk>(disk: &mut D, path: &str) -> Result<Vec<u8>, ControlError> {

@@ -3,8 +3,10 @@
 //! Records have consecutive indexes and lie in files named by their first one (`docs/format/data-dir.md`). What is appended
 //! counts only once a sync that was asked for after it has completed: then [`RecordLog::durable_end`] moves. A cut of
 //! the end ([`RecordLog::truncate`]) is durable before anything is appended behind it (D4): appends that come meanwhile wait
-//! in memory. At the start everything is scanned, around the page cache; an end that was being written is dropped, anything
-//! else that does not check is damage, and a damaged log is not opened.
+//! in memory. At the start everything is scanned from the file on that holds the first record needed, around the page cache;
+//! an end that was being written is dropped, anything else that does not check is damage, and a damaged log is not opened.
+//! Only [`RecordLog::purge`] removes what the owner said it needs no more: a start that needs less may be followed by one that
+//! needs more.
 
 mod error;
 mod format;
@@ -52,6 +54,8 @@ pub struct RecordLog<D: Disk> {
     id: LogId,
     dir: String,
     options: RecordLogOptions,
+    /// The first indexes of the files before those that the start read: they are there until a purge.
+    unread: BTreeSet<u64>,
     /// By the index of the first record; the last one is appended to.
     files: BTreeMap<u64, OpenFile<D::File>>,
     /// After the last record written to a file.
@@ -96,8 +100,8 @@ struct Sync {
 
 impl<D: Disk> RecordLog<D> {
     /// Opens the log in `dir`, made if missing, and gives its records from index `from` on. Files that lie wholly below
-    /// `from` are removed. An empty log begins at `from`. What was recovered is durable once the sync that this
-    /// submits has completed.
+    /// `from` are neither read nor removed. An empty log begins at `from`. What was recovered is durable once the sync
+    /// that this submits has completed.
     ///
     /// # Errors
     /// A failing disk, and records that are damaged or missing.
@@ -113,6 +117,7 @@ impl<D: Disk> RecordLog<D> {
             id,
             dir: dir.to_owned(),
             options,
+            unread: BTreeSet::new(),
             files: BTreeMap::new(),
             end: from,
             durable_end: from,
@@ -187,7 +192,8 @@ impl<D: Disk> RecordLog<D> {
         self.in_flight = Some(Sync { ticket, end: self.end, cut: self.cutting });
     }
 
-    /// Removes the records from index `from` on. Their removal becomes durable before anything is appended behind it.
+    /// Removes the records from index `from` on. Their removal becomes durable before anything is appended behind it. A cut
+    /// below the files that the start read leaves nothing: where their records stand in those before is not known.
     ///
     /// # Errors
     /// A failing disk; the log must not be used further.
@@ -196,13 +202,14 @@ impl<D: Disk> RecordLog<D> {
         if from >= self.end {
             return Ok(());
         }
+        let read_from = self.files.keys().next().map_or(self.end, |first| *first);
+        if from < read_from {
+            self.remove_all(disk)?;
+        }
         while let Some((&first, _)) = self.files.last_key_value()
             && first >= from
         {
-            disk.remove_file(&self.path(first))?;
-            self.files.remove(&first);
-            self.dirty.files.remove(&first);
-            self.dirty.dir = true;
+            self.remove(disk, first)?;
         }
         if let Some(mut last) = self.files.last_entry() {
             let keep = usize::try_from(from - last.key()).unwrap_or(usize::MAX);
@@ -230,15 +237,9 @@ impl<D: Disk> RecordLog<D> {
     /// # Errors
     /// A failing disk.
     pub fn purge(&mut self, disk: &mut D, index: u64) -> Result<(), DiskError> {
-        while let Some((&first, _)) = self.files.first_key_value()
-            && self.files.keys().nth(1).is_some_and(|second| *second <= index)
-        {
-            disk.remove_file(&self.path(first))?;
-            self.files.remove(&first);
-            self.dirty.files.remove(&first);
-            self.dirty.dir = true;
-        }
-        Ok(())
+        let firsts: Vec<u64> = self.unread.iter().chain(self.files.keys()).copied().collect();
+        let below = firsts.iter().zip(firsts.iter().skip(1)).take_while(|(_, second)| **second <= index);
+        below.into_iter().try_for_each(|(first, _)| self.remove(disk, *first))
     }
 
     /// Removes all records; the next one gets index `next`. For a log that a snapshot has overtaken: the snapshot must be
@@ -307,6 +308,24 @@ impl<D: Disk> RecordLog<D> {
         self.files.insert(first, OpenFile { file, starts: Vec::new(), len: 0 });
         self.dirty.dir = true;
         Ok(first)
+    }
+
+    /// Removes the file that begins with a record.
+    fn remove(&mut self, disk: &mut D, first: u64) -> Result<(), DiskError> {
+        disk.remove_file(&self.path(first))?;
+        self.unread.remove(&first);
+        self.files.remove(&first);
+        self.dirty.files.remove(&first);
+        self.dirty.dir = true;
+        Ok(())
+    }
+
+    /// From the end on, so that what a stop in between leaves still connects with what came before the log.
+    fn remove_all(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        while let Some(first) = self.files.keys().next_back().or(self.unread.last()).copied() {
+            self.remove(disk, first)?;
+        }
+        Ok(())
     }
 
     fn path(&self, first: u64) -> String {

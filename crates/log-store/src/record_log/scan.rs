@@ -30,7 +30,8 @@ impl<D: Disk> RecordLog<D> {
             }
         }
         if self.end < from {
-            self.drop_overtaken(disk)?;
+            // All records lie below the first one needed, and none connects with it: a new file begins there.
+            self.remove_all(disk)?;
             self.end = from;
         }
         self.durable_end = from;
@@ -42,23 +43,15 @@ impl<D: Disk> RecordLog<D> {
         later.iter().try_for_each(|first| disk.remove_file(&self.path(*first)))
     }
 
-    /// All records lie below the first one needed: a new file begins there.
-    fn drop_overtaken(&mut self, disk: &mut D) -> Result<(), DiskError> {
-        while let Some((first, _)) = self.files.pop_first() {
-            disk.remove_file(&self.path(first))?;
-            self.dirty.files.remove(&first);
-        }
-        Ok(())
-    }
-
-    /// The files that hold records from index `from` on; the others are removed.
-    fn firsts_needed(&self, disk: &mut D, from: u64) -> Result<Vec<u64>, DiskError> {
+    /// The files that hold records from index `from` on. Those before are noted and not read, so that a start takes no
+    /// longer for them; they go with the next purge, since the caller may want their records at a later start.
+    fn firsts_needed(&mut self, disk: &mut D, from: u64) -> Result<Vec<u64>, DiskError> {
         let entries = disk.list(&self.dir)?;
         let mut firsts: Vec<u64> = entries.iter().filter_map(|entry| parse_file_name(&entry.name)).collect();
         while let [first, second, ..] = *firsts
             && second <= from
         {
-            disk.remove_file(&self.path(first))?;
+            self.unread.insert(first);
             firsts.remove(0);
         }
         Ok(firsts)

@@ -90,9 +90,88 @@ fn whole_files_are_purged_and_a_log_may_begin_late() {
     log.sync(&mut disk);
     settle(&mut log, &mut disk);
     let (log, records) = open(&mut disk, 8).unwrap();
-    assert_eq!(records.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [8]);
+    assert_eq!(indexes(&records), [8]);
     assert_eq!(log.end(), 9);
     assert!(matches!(open(&mut disk, 2), Err(RecordLogError::Missing { index: 2, .. })));
+}
+
+/// Six records, two in each file, opened again for those from the fifth on.
+fn opened_for_the_last_file(disk: &mut MemoryDisk) -> Log {
+    let (mut log, _) = open(disk, 0).unwrap();
+    let long = "x".repeat(150);
+    append(&mut log, disk, &[&long, &long, &long, &long, &long, &long]);
+    let (log, records) = open(disk, 4).unwrap();
+    assert_eq!((indexes(&records), log.end()), (vec![4, 5], 6));
+    log
+}
+
+fn indexes(records: &[Record]) -> Vec<u64> {
+    records.iter().map(|(index, _)| *index).collect()
+}
+
+fn files(disk: &mut MemoryDisk) -> Vec<u64> {
+    disk.list("raft").unwrap().iter().filter_map(|entry| format::parse_file_name(&entry.name)).collect()
+}
+
+#[test]
+fn a_start_that_needs_less_may_be_followed_by_one_that_needs_more_until_a_purge() {
+    let mut disk = MemoryDisk::new();
+    let mut log = opened_for_the_last_file(&mut disk);
+    disk.power_cut(1);
+    assert_eq!(indexes(&open(&mut disk, 0).unwrap().1), [0, 1, 2, 3, 4, 5]);
+    log.purge(&mut disk, 3).unwrap();
+    assert_eq!(files(&mut disk), [2, 4]);
+    log.purge(&mut disk, 4).unwrap();
+    log.sync(&mut disk);
+    settle(&mut log, &mut disk);
+    disk.power_cut(2);
+    assert_eq!(files(&mut disk), [4]);
+    assert!(matches!(open(&mut disk, 2), Err(RecordLogError::Missing { index: 2, .. })));
+}
+
+#[test]
+fn a_start_does_not_read_the_files_that_it_does_not_need() {
+    let mut disk = MemoryDisk::new();
+    opened_for_the_last_file(&mut disk);
+    disk.rot("raft/00000000000000000000.records", 3, 1);
+    let before = disk.counters().bytes_read;
+    assert_eq!(indexes(&open(&mut disk, 4).unwrap().1), [4, 5]);
+    assert_eq!(disk.counters().bytes_read - before, 2 * (HEADER_BYTES as u64 + 150));
+    assert!(
+        matches!(open(&mut disk, 0), Err(RecordLogError::Damaged { index: 0, .. })),
+        "who needs it sees it"
+    );
+}
+
+#[test]
+fn a_cut_keeps_the_files_that_were_not_read_as_long_as_it_does_not_reach_them() {
+    let mut disk = MemoryDisk::new();
+    let mut log = opened_for_the_last_file(&mut disk);
+    log.truncate(&mut disk, 4).unwrap();
+    settle(&mut log, &mut disk);
+    append(&mut log, &mut disk, &["new"]);
+    assert_eq!(files(&mut disk), [0, 2, 4]);
+    assert_eq!(texts(&open(&mut disk, 0).unwrap().1)[4..], [(4, "new".to_owned())]);
+    log.truncate(&mut disk, 3).unwrap();
+    settle(&mut log, &mut disk);
+    append(&mut log, &mut disk, &["new"]);
+    assert_eq!((files(&mut disk), log.end()), (vec![3], 4));
+    assert_eq!(texts(&open(&mut disk, 3).unwrap().1), [(3, "new".to_owned())]);
+}
+
+#[test]
+fn a_log_that_is_overtaken_leaves_no_file_behind() {
+    let mut disk = MemoryDisk::new();
+    let mut log = opened_for_the_last_file(&mut disk);
+    log.restart_at(&mut disk, 10).unwrap();
+    settle(&mut log, &mut disk);
+    append(&mut log, &mut disk, &["k"]);
+    assert_eq!(files(&mut disk), [10]);
+    assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "k".to_owned())]);
+    let mut disk = MemoryDisk::new();
+    opened_for_the_last_file(&mut disk);
+    let (log, records) = open(&mut disk, 10).unwrap();
+    assert_eq!((records.len(), log.end(), files(&mut disk)), (0, 10, vec![]));
 }
 
 #[test]

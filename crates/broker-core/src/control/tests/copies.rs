@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use log_core::MetadataOffset;
-use log_store::{Disk, RecordLogOptions};
+use log_store::{Disk, DiskError, DiskFault, DiskOperation, RecordLogOptions};
 use metadata_core::record::FormCluster;
 use metadata_core::{CommittedEntry, Entry, MetadataRecord, ProposalId};
 
 use super::super::copy::{MetadataCopy, SNAPSHOT_ENTRIES};
+use super::super::error::ControlError;
 use super::*;
 
 /// Files so small that a few entries fill one.
@@ -125,20 +126,61 @@ fn a_power_cut_at_any_step_of_writing_an_image_loses_nothing() {
     }
 }
 
+/// Two images, and entries after each; the newest image's name.
+fn with_two_images() -> (Bench, String) {
+    let mut bench = Bench::new();
+    for _ in 0..2 {
+        bench.fill(4);
+        bench.snapshot();
+        bench.settle();
+    }
+    bench.fill(4);
+    assert_eq!(bench.files().len(), 2);
+    let newest = bench.files().pop().unwrap();
+    (bench, format!("metadata/{newest}"))
+}
+
 #[test]
 fn the_image_before_and_the_entries_since_replace_one_that_cannot_be_read() {
-    let mut bench = Bench::new();
-    bench.fill(4);
+    for starts in 0..3 {
+        let (mut bench, newest) = with_two_images();
+        for seed in 0..starts {
+            bench = bench.power_cut(seed);
+        }
+        bench.disk.rot(&newest, 30, 1);
+        let again = bench.power_cut(3);
+        assert_eq!(again.image, bench.image, "it rots after {starts} starts");
+    }
+}
+
+#[test]
+fn the_image_before_replaces_one_that_the_medium_does_not_give_back() {
+    let (bench, _) = with_two_images();
+    let restart = |unreadable: usize| {
+        bench.disk.power_cut(3);
+        for _ in 0..unreadable {
+            bench.disk.fail_next(DiskOperation::Read, DiskFault::Medium);
+        }
+        bench.disk.another_handle()
+    };
+    assert_eq!(Bench::open(restart(1)).image, bench.image);
+    let failed = Copy::open(&mut restart(2), OPTIONS).err();
+    let medium = DiskError::new(DiskOperation::Read, DiskFault::Medium);
+    assert_eq!(failed, Some(ControlError::Disk(medium)), "none can be read");
+}
+
+#[test]
+fn an_image_that_cannot_be_read_does_not_count_as_the_one_before() {
+    let (bench, newest) = with_two_images();
+    bench.disk.rot(&newest, 30, 1);
+    let mut bench = bench.power_cut(3);
     bench.snapshot();
     bench.settle();
     bench.fill(4);
-    bench.snapshot();
-    bench.settle();
-    let newest = bench.files().pop().unwrap();
-    assert_eq!(bench.files().len(), 2);
-    bench.disk.rot(&format!("metadata/{newest}"), 30, 1);
-    let again = bench.power_cut(3);
-    assert_eq!(again.image, bench.image);
+    let third = bench.files().pop().unwrap();
+    bench.disk.rot(&format!("metadata/{third}"), 30, 1);
+    let again = bench.power_cut(4);
+    assert_eq!(again.image, bench.image, "made again from the first image");
 }
 
 #[test]
