@@ -249,6 +249,9 @@ impl<D: Disk> RecordLog<D> {
     /// A failing disk; the log must not be used further.
     pub fn restart_at(&mut self, disk: &mut D, next: u64) -> Result<(), DiskError> {
         self.truncate(disk, 0)?;
+        // A power cut may have kept the name of the first file and none of its bytes: the next record is not the one that it
+        // is named for.
+        self.remove_all(disk)?;
         self.waiting.clear();
         self.end = next;
         self.durable_end = next;

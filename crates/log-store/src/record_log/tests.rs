@@ -187,6 +187,18 @@ fn a_log_overtaken_by_a_snapshot_begins_anew() {
 }
 
 #[test]
+fn a_log_of_one_empty_file_that_is_overtaken_begins_anew() {
+    let mut disk = MemoryDisk::new();
+    disk.create_dir("raft").unwrap();
+    disk.open("raft/00000000000000000000.records", OpenMode::Create).unwrap();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    log.restart_at(&mut disk, 10).unwrap();
+    append(&mut log, &mut disk, &["k"]);
+    assert_eq!(files(&mut disk), [10]);
+    assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "k".to_owned())]);
+}
+
+#[test]
 fn a_log_overtaken_twice_goes_on_each_time() {
     let mut disk = MemoryDisk::new();
     let (mut log, _) = open(&mut disk, 5).unwrap();
