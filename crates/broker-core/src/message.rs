@@ -39,10 +39,8 @@ pub enum ShardMessage {
     },
     /// A hint on an ISR proposal (L6): whatever it says, the change counts when its record is applied.
     IsrAnswer {
-        /// The partition of the proposal.
-        partition: TopicPartition,
         /// The attempt that is answered, as in [`IsrChange::attempt`].
-        attempt: u64,
+        attempt: IsrAttempt,
         /// What became of it.
         answer: IsrAnswer,
     },
@@ -154,14 +152,10 @@ pub enum Fault {
 /// A leader's proposal to change its ISR, with everything that C2 checks at apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsrChange {
-    /// The partition.
-    pub partition: TopicPartition,
-    /// Names this attempt in its answer; no part of what is proposed.
-    pub attempt: u64,
+    /// The partition, the leader epoch that it is led under, and which attempt this is.
+    pub attempt: IsrAttempt,
     /// The leader's own replica epoch: see [`ClusterImage::replica_epoch`].
     pub broker_epoch: BrokerEpoch,
-    /// The leader epoch it leads under.
-    pub leader_epoch: LeaderEpoch,
     /// The partition epoch that it expects; the change is refused under another.
     pub partition_epoch: PartitionEpoch,
     /// The whole new ISR, each member under the replica epoch that the leader knows.
@@ -170,6 +164,18 @@ pub struct IsrChange {
     pub leaving: Vec<(BrokerId, LeaveReason)>,
     /// Members that L4 holds for now: suspicion of them ends with this change.
     pub proven: Vec<BrokerId>,
+}
+
+/// Names an attempt to change an ISR in its answer. Whoever leads a partition again counts anew, and an answer to what it
+/// asked before may still be on its way: the number alone names no attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IsrAttempt {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The leader epoch that the leader leads under.
+    pub leader_epoch: LeaderEpoch,
+    /// Its number within that epoch; no part of what is proposed.
+    pub number: u64,
 }
 
 /// Why a member leaves the ISR.

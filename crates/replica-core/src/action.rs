@@ -33,7 +33,7 @@ pub enum LeaderAction {
     Push(PushOrder),
     /// Propose an ISR to the controller; answered by `handle_isr_answer` or not at all.
     RequestIsr {
-        /// Names this attempt in the answer.
+        /// Names this attempt in the answer, together with the leader epoch: each epoch counts from 1.
         attempt: u64,
         /// What is proposed; the same bytes again where an earlier attempt is undecided (L6).
         proposal: IsrProposal,

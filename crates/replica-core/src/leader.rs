@@ -170,8 +170,12 @@ impl Leader {
         self.settle(now);
     }
 
-    /// What is known of a proposal. Only a hint (L6).
-    pub fn handle_isr_answer(&mut self, now: MonoTime, attempt: u64, answer: IsrAnswer) {
+    /// What is known of a proposal that was made under `epoch`. Only a hint (L6). An answer to an earlier leadership of
+    /// this broker may come late: it says nothing of this one, which may be over.
+    pub fn handle_isr_answer(&mut self, now: MonoTime, epoch: LeaderEpoch, attempt: u64, answer: IsrAnswer) {
+        if epoch != self.identity.epoch {
+            return;
+        }
         self.note_confirmation(now, attempt, answer);
         self.on_answer(now, attempt, answer);
         self.settle(now);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use log_core::{DirectoryId, MonoTime, TopicPartition};
+use log_core::{DirectoryId, MonoTime};
 use log_store::Disk;
 use metadata_core::{
     Answer, ControlFrame, Entry, MetadataQuorum, MetadataRecord, Outcome, Proposal, ProposalId,
@@ -16,7 +16,7 @@ use metadata_core::{
 
 use super::{Caller, Control, ControlAction};
 use crate::door::ShardId;
-use crate::message::{AdminError, IsrAnswer, IsrChange, LeaveReason, ShardMessage};
+use crate::message::{AdminError, IsrAnswer, IsrAttempt, IsrChange, LeaveReason, ShardMessage};
 
 /// How long an ISR proposal waits for its record before the leader is told that nobody knows.
 const ISR_DEADLINE: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ pub(super) enum Purpose {
     /// An administrative command.
     Admin(Caller),
     /// A leader's ISR change.
-    Isr(ShardId, TopicPartition, u64),
+    Isr(ShardId, IsrAttempt),
     /// The broker itself, which sees the outcome in the image.
     Own,
 }
@@ -154,10 +154,10 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 let result = outcome.result.map_err(AdminError::Refused);
                 self.answer_admin(caller, result.and_then(super::admin::answer));
             }
-            Purpose::Isr(shard, partition, attempt) => {
+            Purpose::Isr(shard, attempt) => {
                 let applied = matches!(outcome.result, Ok(Answer::IsrChanged { .. }));
                 let answer = if applied { IsrAnswer::Applied } else { IsrAnswer::Refused };
-                self.answer_isr(shard, partition, attempt, answer);
+                self.answer_isr(shard, attempt, answer);
             }
         }
     }
@@ -183,9 +183,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     fn answer_late(&mut self, pending: &Pending) {
         match pending.purpose {
             Purpose::Own => {}
-            Purpose::Isr(shard, partition, attempt) => {
-                self.answer_isr(shard, partition, attempt, IsrAnswer::Unknown);
-            }
+            Purpose::Isr(shard, attempt) => self.answer_isr(shard, attempt, IsrAnswer::Unknown),
             Purpose::Admin(caller) => {
                 let unsent = !matches!(pending.sent, Sent::To(_));
                 let error = if unsent { AdminError::NoController } else { AdminError::TimedOut };
@@ -195,25 +193,24 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     }
 
     pub(super) fn propose_isr(&mut self, shard: ShardId, change: IsrChange) {
-        let partition = change.partition;
         let behind = change.leaving.iter().filter(|(_, reason)| *reason == LeaveReason::Behind);
         let record = metadata_core::record::ChangeIsr {
-            partition,
+            partition: change.attempt.partition,
             leader: self.config.broker,
             leader_broker_epoch: change.broker_epoch,
-            leader_epoch: change.leader_epoch,
+            leader_epoch: change.attempt.leader_epoch,
             partition_epoch: change.partition_epoch,
             behind: behind.map(|(broker, _)| *broker).collect(),
             isr: change.members,
             proven: change.proven,
         };
         let deadline = self.now.mono.after(ISR_DEADLINE);
-        let purpose = Purpose::Isr(shard, partition, change.attempt);
+        let purpose = Purpose::Isr(shard, change.attempt);
         self.propose(purpose, deadline, MetadataRecord::ChangeIsr(record));
     }
 
-    fn answer_isr(&mut self, shard: ShardId, partition: TopicPartition, attempt: u64, answer: IsrAnswer) {
-        let message = ShardMessage::IsrAnswer { partition, attempt, answer };
+    fn answer_isr(&mut self, shard: ShardId, attempt: IsrAttempt, answer: IsrAnswer) {
+        let message = ShardMessage::IsrAnswer { attempt, answer };
         self.actions.push_back(ControlAction::ToShard(shard, message));
     }
 

@@ -20,8 +20,8 @@ use metadata_core::{
 use super::{Control, ControlAction, ControlConfig, ControlPhase, FrameSource, PeerStreamId};
 use crate::door::ShardId;
 use crate::message::{
-    AdminAnswer, AdminCommand, AdminError, AdminId, ControlRequest, ExitCode, IsrAnswer, NewTopic,
-    RecoveredPartition, ShardMessage,
+    AdminAnswer, AdminCommand, AdminError, AdminId, ControlRequest, ExitCode, IsrAnswer, IsrAttempt,
+    NewTopic, RecoveredPartition, ShardMessage,
 };
 
 const STEP_MS: u64 = 50;
@@ -59,7 +59,7 @@ pub(super) struct Node {
 pub(super) enum Told {
     Image { own: Option<Standing> },
     Registered(BrokerEpoch),
-    Isr(TopicPartition, IsrAnswer),
+    Isr(IsrAttempt, IsrAnswer),
     Admin(AdminId, Result<AdminAnswer, AdminError>),
     Stop,
 }
@@ -317,7 +317,7 @@ impl Net {
                 Told::Image { own: image.broker(b(broker)).map(|own| own.standing) }
             }
             ShardMessage::Registered { broker_epoch } => Told::Registered(broker_epoch),
-            ShardMessage::IsrAnswer { partition, answer, attempt: 7 } => Told::Isr(partition, answer),
+            ShardMessage::IsrAnswer { attempt, answer } => Told::Isr(attempt, answer),
             ShardMessage::AdminAnswer { id, result } => Told::Admin(id, result),
             ShardMessage::Stop => Told::Stop,
             #[allow(unreachable_patterns, reason = "messages that Control does not send yet")]

@@ -14,7 +14,7 @@ use super::read::{WaitingRead, records_of};
 use super::{Partition, Role, StreamTable};
 use crate::action::ShardAction;
 use crate::error::PartitionError;
-use crate::message::{ControlRequest, IsrChange, LeaveReason};
+use crate::message::{ControlRequest, IsrAttempt, IsrChange, LeaveReason};
 use crate::peer::{Origin, PartitionAnswer, Produced};
 use crate::shard::Core;
 
@@ -134,11 +134,10 @@ impl<D: Disk> Partition<D> {
             LeaderAction::Push(order) => self.push(core, order),
             LeaderAction::RequestIsr { attempt, proposal } => {
                 let leaving = proposal.leaving.into_iter().map(|(broker, why)| (broker, leave_reason(why)));
+                let (partition, leader_epoch) = (self.id, proposal.leader_epoch);
                 core.tell_control(ControlRequest::Isr(IsrChange {
-                    partition: self.id,
-                    attempt,
+                    attempt: IsrAttempt { partition, leader_epoch, number: attempt },
                     broker_epoch: proposal.broker_epoch,
-                    leader_epoch: proposal.leader_epoch,
                     partition_epoch: proposal.partition_epoch,
                     members: proposal.members,
                     leaving: leaving.collect(),

@@ -29,7 +29,7 @@ use replica_core::{Leader, Settings, StreamId};
 
 use crate::action::ShardAction;
 use crate::error::PartitionError;
-use crate::message::{ExitCode, IsrAnswer};
+use crate::message::{ExitCode, IsrAnswer, IsrAttempt};
 use crate::peer::{Origin, PartitionAnswer, PartitionCall};
 use crate::shard::{Core, Timer};
 use append::Incoming;
@@ -108,9 +108,11 @@ impl<D: Disk> Partition<D> {
         self.log.handle_completion(&mut core.disk, core.now, completion);
     }
 
-    pub(crate) fn take_isr_answer(&mut self, core: &Core<D>, attempt: u64, answer: IsrAnswer) {
+    pub(crate) fn take_isr_answer(&mut self, core: &Core<D>, attempt: IsrAttempt, answer: IsrAnswer) {
+        let IsrAttempt { leader_epoch, number, .. } = attempt;
         if let Role::Leader(leader) = &mut self.role {
-            leader.machine.handle_isr_answer(core.now.mono, attempt, view::isr_answer(answer));
+            let answer = view::isr_answer(answer);
+            leader.machine.handle_isr_answer(core.now.mono, leader_epoch, number, answer);
         }
     }
 

@@ -144,8 +144,8 @@ impl<D: Disk> Shard<D> {
             ShardMessage::Image(image) => self.take_image(image),
             ShardMessage::Registered { broker_epoch } => self.take_registration(broker_epoch),
             ShardMessage::AdminAnswer { id, result } => self.take_admin_answer(id, result),
-            ShardMessage::IsrAnswer { partition, attempt, answer } => {
-                self.with_partition(partition, |partition, core| {
+            ShardMessage::IsrAnswer { attempt, answer } => {
+                self.with_partition(attempt.partition, |partition, core| {
                     partition.take_isr_answer(core, attempt, answer);
                 });
             }

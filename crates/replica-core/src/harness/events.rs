@@ -207,7 +207,7 @@ impl World {
         let process = &mut self.processes[broker];
         if let (Role::Leader(leader), true) = (&mut process.role, process.incarnation == request.incarnation)
         {
-            leader.handle_isr_answer(now, request.attempt, answer);
+            leader.handle_isr_answer(now, request.proposal.leader_epoch, request.attempt, answer);
             self.settle(broker);
         }
     }

@@ -66,7 +66,7 @@ impl Leader {
 mod tests {
     use alloc::vec::Vec;
 
-    use log_core::BrokerId;
+    use log_core::{BrokerId, LeaderEpoch};
 
     use super::*;
     use crate::testing::*;
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(attempts(&leader_actions(&mut leader)), [] as [u64; 0], "nobody asked");
         assert_eq!(leader.confirm(at(1)), 1);
         assert_eq!(attempts(&leader_actions(&mut leader)), [1]);
-        leader.handle_isr_answer(at(1), 1, IsrAnswer::Applied);
+        leader.handle_isr_answer(at(1), EPOCH, 1, IsrAnswer::Applied);
         assert_eq!(confirmed(&leader_actions(&mut leader)), [1]);
     }
 
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(leader.confirm(at(1)), 1);
         assert_eq!(leader.confirm(at(1)), 2, "the first attempt is made already");
         assert_eq!(attempts(&leader_actions(&mut leader)), [1]);
-        leader.handle_isr_answer(at(1), 1, IsrAnswer::Applied);
+        leader.handle_isr_answer(at(1), EPOCH, 1, IsrAnswer::Applied);
         let applied = changed(view(ALL), |view| view.partition_epoch.0 += 1);
         leader.handle_view(at(1), applied);
         let actions = leader_actions(&mut leader);
@@ -123,13 +123,29 @@ mod tests {
         let mut leader = leader(ALL, facts(0, 0, 0, -1));
         leader.confirm(at(1));
         assert_eq!(attempts(&leader_actions(&mut leader)), [1]);
-        leader.handle_isr_answer(at(1), 1, IsrAnswer::Refused);
+        leader.handle_isr_answer(at(1), EPOCH, 1, IsrAnswer::Refused);
         let other = changed(view(ALL), |view| view.partition_epoch.0 += 1);
         leader.handle_view(at(1), other);
         assert_eq!(confirmed(&leader_actions(&mut leader)), [] as [u64; 0]);
         let due = leader.poll_timeout().expect("the question waits");
         leader.handle_timeout(due);
         assert_eq!(attempts(&leader_actions(&mut leader)), [2]);
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_leadership_proves_nothing_for_this_one() {
+        let mut before = leader(ALL, facts(0, 0, 0, -1));
+        before.confirm(at(1));
+        let asked = attempts(&leader_actions(&mut before));
+        let later = LeaderEpoch(EPOCH.0 + 2);
+        let again = changed(view(ALL), |view| view.leader_epoch = later);
+        let mut leader = Leader::new(at(2), leader_start(again, facts(0, 0, 0, -1))).unwrap();
+        leader.confirm(at(3));
+        assert_eq!(attempts(&leader_actions(&mut leader)), asked, "each leadership counts anew");
+        leader.handle_isr_answer(at(4), EPOCH, 1, IsrAnswer::Applied);
+        assert_eq!(confirmed(&leader_actions(&mut leader)), [] as [u64; 0]);
+        leader.handle_isr_answer(at(5), later, 1, IsrAnswer::Applied);
+        assert_eq!(confirmed(&leader_actions(&mut leader)), [1]);
     }
 
     #[test]
@@ -141,7 +157,7 @@ mod tests {
             view.leader_epoch.0 += 1;
         });
         leader.handle_view(at(2), next);
-        leader.handle_isr_answer(at(2), 1, IsrAnswer::Applied);
+        leader.handle_isr_answer(at(2), EPOCH, 1, IsrAnswer::Applied);
         assert_eq!(confirmed(&leader_actions(&mut leader)), [] as [u64; 0]);
     }
 }

@@ -267,7 +267,7 @@ fn assert_b_counts(leader: &mut Leader, now: u64) {
 #[test]
 pub(crate) fn l6_a_refused_addition_counts_until_a_higher_partition_epoch_is_applied() {
     let (mut leader, first) = asked();
-    leader.handle_isr_answer(at(10), 1, IsrAnswer::Refused);
+    leader.handle_isr_answer(at(10), EPOCH, 1, IsrAnswer::Refused);
     assert_b_counts(&mut leader, 11);
     leader.handle_timeout(at(2_000));
     let retried = proposals(&leader_actions(&mut leader));
@@ -283,7 +283,7 @@ pub(crate) fn l6_a_refused_addition_counts_until_a_higher_partition_epoch_is_app
 #[test]
 pub(crate) fn l6_a_lost_addition_counts_and_its_retry_is_byte_identical() {
     let (mut leader, first) = asked();
-    leader.handle_isr_answer(at(10), 1, IsrAnswer::Unknown);
+    leader.handle_isr_answer(at(10), EPOCH, 1, IsrAnswer::Unknown);
     let refenced = changed(view(&[LEADER, A]), |view| replica_mut(view, B).broker_epoch = BrokerEpoch(30));
     leader.handle_view(at(11), refenced);
     leader_actions(&mut leader);
@@ -300,7 +300,7 @@ pub(crate) fn l6_a_lost_addition_counts_and_its_retry_is_byte_identical() {
 #[test]
 pub(crate) fn l6_a_positive_answer_is_only_a_hint() {
     let (mut leader, _) = asked();
-    leader.handle_isr_answer(at(10), 1, IsrAnswer::Applied);
+    leader.handle_isr_answer(at(10), EPOCH, 1, IsrAnswer::Applied);
     assert!(leader.has_pending_proposal());
     assert_eq!(leader.view().isr, [LEADER, A]);
     leader.handle_view(at(12), changed(view(ALL), |view| view.partition_epoch = PartitionEpoch(21)));

@@ -3,7 +3,9 @@
 use metadata_core::Refusal;
 
 use super::*;
-use crate::message::{ConfigChange, ConfigOperation, ConfigResource, Fault, IsrChange, LeaveReason};
+use crate::message::{
+    ConfigChange, ConfigOperation, ConfigResource, Fault, IsrAttempt, IsrChange, LeaveReason,
+};
 
 fn new_topic(name: &str) -> NewTopic {
     NewTopic { name: name.into(), partitions: Some(4), ..NewTopic::default() }
@@ -13,14 +15,12 @@ fn isr(net: &Net, partition: TopicPartition, members: &[i32]) -> IsrChange {
     let found = net.partition(1, partition);
     let epoch = |broker: i32| net.image(1).replica_epoch(partition, b(broker)).unwrap();
     IsrChange {
-        partition,
+        attempt: IsrAttempt { partition, leader_epoch: found.leader_epoch, number: 7 },
         broker_epoch: epoch(found.leader.unwrap().0),
-        leader_epoch: found.leader_epoch,
         partition_epoch: found.partition_epoch,
         members: members.iter().map(|broker| (b(*broker), epoch(*broker))).collect(),
         leaving: vec![(b(3), LeaveReason::Lagging)],
         proven: vec![],
-        attempt: 7,
     }
 }
 
@@ -192,14 +192,15 @@ fn l6_an_isr_change_is_answered_when_it_is_applied_here() {
     net.ask(2, ControlRequest::Isr(change.clone()));
     net.run(100);
     net.cluster.hold_commits(true);
-    net.ask(2, ControlRequest::Isr(change));
+    net.ask(2, ControlRequest::Isr(change.clone()));
     net.run(2_100);
     let answers = net.nodes[&2].told.iter().filter_map(|told| match told {
-        Told::Isr(_, answer) => Some(*answer),
+        Told::Isr(attempt, answer) => Some((*attempt, *answer)),
         _ => None,
     });
     let answers: Vec<_> = answers.collect();
-    assert_eq!(answers, [IsrAnswer::Applied, IsrAnswer::Refused, IsrAnswer::Unknown]);
+    let expected = [IsrAnswer::Applied, IsrAnswer::Refused, IsrAnswer::Unknown];
+    assert_eq!(answers, expected.map(|answer| (change.attempt, answer)));
 }
 
 #[test]

@@ -24,18 +24,17 @@ impl Cluster {
             ControlRequest::Isr(change) => {
                 let behind = change.leaving.iter().filter(|(_, reason)| *reason == LeaveReason::Behind);
                 let result = self.apply(MetadataRecord::ChangeIsr(record::ChangeIsr {
-                    partition: change.partition,
+                    partition: change.attempt.partition,
                     leader: BrokerId(broker),
                     leader_broker_epoch: change.broker_epoch,
-                    leader_epoch: change.leader_epoch,
+                    leader_epoch: change.attempt.leader_epoch,
                     partition_epoch: change.partition_epoch,
                     behind: behind.map(|(member, _)| *member).collect(),
                     isr: change.members,
                     proven: change.proven,
                 }));
                 let answer = if result.is_ok() { IsrAnswer::Applied } else { IsrAnswer::Refused };
-                let (partition, attempt) = (change.partition, change.attempt);
-                self.tell(broker, shard, ShardMessage::IsrAnswer { partition, attempt, answer });
+                self.tell(broker, shard, ShardMessage::IsrAnswer { attempt: change.attempt, answer });
             }
             ControlRequest::ReportFaulty { partition, partition_epoch, .. } => {
                 let (broker, broker_epoch) = self.registration(broker);

@@ -8,7 +8,7 @@ fn a_refused_proposal_is_not_repeated_in_a_tight_loop() {
     let (mut requests, mut attempt) = (0, 1);
     for round in 0..200_u64 {
         let now = 10 + round * 10;
-        leader.handle_isr_answer(at(now), attempt, IsrAnswer::Refused);
+        leader.handle_isr_answer(at(now), EPOCH, attempt, IsrAnswer::Refused);
         leader.handle_timeout(at(now));
         let epoch = PartitionEpoch(21 + i32::try_from(round).unwrap());
         leader.handle_view(at(now), changed(view(&[LEADER, A]), |view| view.partition_epoch = epoch));
@@ -17,6 +17,14 @@ fn a_refused_proposal_is_not_repeated_in_a_tight_loop() {
         }
     }
     assert!(requests < 20, "{requests} proposals in two seconds");
+}
+
+#[test]
+fn a_refusal_of_an_earlier_leadership_leaves_a_proposal_as_it_is() {
+    let (mut leader, first) = asked();
+    leader.handle_isr_answer(at(10), LeaderEpoch(EPOCH.0 - 2), 1, IsrAnswer::Refused);
+    leader.handle_timeout(at(2_000));
+    assert_eq!(proposals(&leader_actions(&mut leader)), [(2, first)], "a retry is the same bytes");
 }
 
 /// Frames that no follower would send end the stream and nothing else.
