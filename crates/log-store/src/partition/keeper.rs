@@ -190,7 +190,7 @@ impl<D: Disk> PartitionLog<D> {
             return self.run_job(disk);
         }
         self.delete_below(disk, &bound)?;
-        self.prune_snapshots(disk, bound.end.offset)?;
+        self.prune_snapshots(disk, &bound)?;
         if self.timers.bound_due(u64::MAX) {
             self.write_bound_if_changed(disk);
         }

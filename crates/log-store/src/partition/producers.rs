@@ -1,22 +1,40 @@
 //! Producer state on disk: snapshots every 32 MiB and at every roll, so that a start reads little to rebuild it.
+//!
+//! ```text
+//! ... snapshot ......... snapshot ................| log end
+//!     before             needed   checked, applied
+//! ```
+//! What is applied behind a snapshot is read whole and checked: a header that rotted would have a batch forgotten, or another
+//! remembered, and then one that is sent again would be appended twice, or one that was never appended acknowledged. No later
+//! read of that batch would mend it.
 
 use std::collections::BTreeSet;
 
-use log_core::batch::BatchHeader;
+use log_core::batch::{BatchHeader, check_stored};
 use log_core::mutation::{Mutation, mutated};
 use log_core::producer::Cut;
 use log_core::segment::SegmentKind;
 use log_core::{Offset, ProducerTable};
 
 use super::PartitionLog;
+use super::bound::Bound;
 use super::segment::{path_of, read_small, write_if_room};
 use super::types::Fault;
-use super::walk::{HOP_BYTES, Reach, Step, Walk};
+use super::walk::{HOP_BYTES, RUN_BYTES, Reach, Step, Walk};
 use crate::disk::Disk;
 use crate::error::DiskError;
 
 /// Bytes appended between two snapshots: what a start may have to read again beside what lies above the bound.
 const SNAPSHOT_EVERY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// What a replay takes for true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Believed {
+    /// Headers as they stand: for what no checksum of the batch covers, as the leader epoch.
+    Headers,
+    /// Only headers of batches that check.
+    Batches,
+}
 
 /// The snapshots that exist, each named by the log end that it belongs to.
 #[derive(Debug, Default)]
@@ -72,9 +90,12 @@ impl<D: Disk> PartitionLog<D> {
         Ok(())
     }
 
-    /// Removes the snapshots that no start needs any more: all before the newest one at or below the bound.
-    pub(super) fn prune_snapshots(&mut self, disk: &mut D, bound: Offset) -> Result<(), DiskError> {
-        let Some(&needed) = self.snapshots.at.range(..=bound).next_back() else { return Ok(()) };
+    /// Removes the snapshots that neither a start nor a cut needs any more. A start begins at the newest one at or below the
+    /// bound, a cut goes down to the high watermark; the one before is for when the newest cannot be read, since without
+    /// any the whole log would have to be read.
+    pub(super) fn prune_snapshots(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
+        let lowest = bound.high_watermark.min(bound.end.offset);
+        let Some(&needed) = self.snapshots.at.range(..=lowest).nth_back(1) else { return Ok(()) };
         let kept = self.snapshots.at.split_off(&needed);
         for at in std::mem::replace(&mut self.snapshots.at, kept) {
             match disk.remove_file(&path_of(&self.dir, at, SegmentKind::Snapshot)) {
@@ -96,9 +117,11 @@ impl<D: Disk> PartitionLog<D> {
     /// Producer state of the log up to `end`: the newest good snapshot and what follows it.
     pub(super) fn rebuild_producers(&mut self, disk: &mut D, end: Offset) -> Result<(), DiskError> {
         let start = self.offsets.log_start();
-        let mut from = self.segments.front().map_or(start, |first| first.base);
+        let first = self.segments.front().map_or(start, |first| first.base);
+        let mut from = first;
         self.producers = ProducerTable::new();
-        for &at in self.snapshots.at.range(..=end).rev() {
+        // One from below the first segment knows nothing of what was deleted behind it.
+        for &at in self.snapshots.at.range(..=end).rev().take_while(|at| **at >= first) {
             let Ok(bytes) = read_small(disk, &path_of(&self.dir, at, SegmentKind::Snapshot)) else {
                 continue;
             };
@@ -112,7 +135,7 @@ impl<D: Disk> PartitionLog<D> {
             }
         }
         let now = self.timers.now().wall;
-        self.replay(disk, from, end, |log, _, header| log.producers.append(header, now))
+        self.replay(disk, from, end, Believed::Batches, |log, header| log.producers.append(header, now))
     }
 
     /// Goes over the headers of the batches between two offsets, in order; damage on the way makes the log faulty.
@@ -121,8 +144,13 @@ impl<D: Disk> PartitionLog<D> {
         disk: &mut D,
         from: Offset,
         to: Offset,
-        mut visit: impl FnMut(&mut Self, u64, &BatchHeader),
+        believed: Believed,
+        mut visit: impl FnMut(&mut Self, &BatchHeader),
     ) -> Result<(), DiskError> {
+        let window_bytes = match believed {
+            Believed::Headers => HOP_BYTES,
+            Believed::Batches => RUN_BYTES,
+        };
         let from = self.segments.front().map_or(from, |first| first.base.max(from));
         let mut expected = from;
         let first = self.segment_of(from).unwrap_or(0);
@@ -133,7 +161,7 @@ impl<D: Disk> PartitionLog<D> {
             let Some(segment) = self.segments.get_mut(index) else { break };
             let file = segment.file(disk, &self.dir)?;
             let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(from));
-            let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
+            let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, window_bytes);
             let outcome = loop {
                 if expected >= to {
                     break Ok(());
@@ -144,8 +172,13 @@ impl<D: Disk> PartitionLog<D> {
                         if header.base_offset == expected
                             || expected == from && header.base_offset < from =>
                     {
+                        let sound = believed == Believed::Headers
+                            || self.is_sound(disk, index, &mut walk, position, &header)?;
+                        if !sound {
+                            break Err(());
+                        }
                         expected = header.next_offset();
-                        visit(self, position, &header);
+                        visit(self, &header);
                     }
                     Step::End => break Ok(()),
                     Step::Batch(..) | Step::Bad | Step::Cold => break Err(()),
@@ -158,5 +191,21 @@ impl<D: Disk> PartitionLog<D> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the batch that the walk stepped over last checks.
+    fn is_sound(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+        walk: &mut Walk<D::File>,
+        position: u64,
+        header: &BatchHeader,
+    ) -> Result<bool, DiskError> {
+        let sound = check_stored(walk.batch(disk, position, header)?, self.options.crc).is_ok();
+        if let Some(segment) = self.segments.get_mut(index).filter(|_| sound) {
+            segment.checked.add(position..walk.position());
+        }
+        Ok(sound)
     }
 }

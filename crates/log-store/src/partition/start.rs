@@ -10,7 +10,7 @@ use super::bound::{Bound, EndPoint, SLOT_BYTES, winner};
 use super::chain::ChainState;
 use super::job::{Job, JobEnd, Step};
 use super::keeper::{Keeper, bound_path, epochs_path, open_bound, read_slots};
-use super::producers::Snapshots;
+use super::producers::{Believed, Snapshots};
 use super::segment::{Segment, read_small};
 use super::types::{Fault, LogOptions, OpenFacts, ReadAtStart, Recovered, StartVerdict};
 use super::{PartitionLog, is_unreadable, read, timers};
@@ -277,7 +277,7 @@ impl<D: Disk> PartitionLog<D> {
         }
         self.keeper.checkpoint_current = false;
         let from = self.segments.front().map_or(bound.log_start, |first| first.base);
-        self.replay(disk, from, bound.end.offset, |log, _, header| {
+        self.replay(disk, from, bound.end.offset, Believed::Headers, |log, header| {
             if log.epochs.latest().is_none_or(|latest| latest < header.leader_epoch) {
                 log.epochs.assign(header.leader_epoch, header.base_offset);
             }

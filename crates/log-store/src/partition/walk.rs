@@ -77,6 +77,30 @@ impl<F> Walk<F> {
         Ok(Step::Batch(position, header))
     }
 
+    /// The bytes of the batch that was stepped over last; fewer where the file ends. May wait for the medium.
+    pub(super) fn batch<D: Disk<File = F>>(
+        &mut self,
+        disk: &mut D,
+        position: u64,
+        header: &BatchHeader,
+    ) -> Result<&[u8], DiskError> {
+        // The step found the header in the window.
+        let skip = (position - self.window_at) as usize;
+        if skip + header.batch_bytes > self.window.len() {
+            self.window.drain(..skip.min(self.window.len()));
+            self.window_at = position;
+            let held = self.window.len();
+            let left = self.limit - position;
+            self.window.resize(left.min(header.batch_bytes.max(self.window_bytes) as u64) as usize, 0);
+            let into = self.window.get_mut(held..).unwrap_or_default();
+            let count = disk.read_at(&self.file, position + held as u64, into)?;
+            self.window.truncate(held + count);
+            self.bytes_read += count as u64;
+        }
+        let from = self.window.get((position - self.window_at) as usize..).unwrap_or(&[]);
+        Ok(from.get(..header.batch_bytes).unwrap_or(from))
+    }
+
     /// Brings the header at the position into the window, if the file and the cache have it.
     fn load<D: Disk<File = F>>(&mut self, disk: &mut D) -> Result<bool, DiskError> {
         let window_end = self.window_at + self.window.len() as u64;

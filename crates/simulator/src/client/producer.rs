@@ -273,9 +273,7 @@ impl Producer {
     /// The broker does not know the sequence before the oldest unsettled batch, although it was acknowledged.
     fn lost_place(&mut self, world: &mut World, lane: usize, acknowledged: bool) {
         let Some(found) = self.lanes.get(lane) else { return };
-        // Where a replica is damaged, what it remembers of producers may be too, until it is read as a whole.
-        let damaged = world.machines.iter().any(|machine| !machine.rotten.is_empty());
-        if acknowledged && !damaged && !world.oracle.was_deleted(&found.name) {
+        if acknowledged && !world.oracle.was_deleted(&found.name) {
             let text = format!(
                 "producer {} is out of order at {}-{} although everything before is acknowledged",
                 self.number, found.name, found.partition

@@ -3,6 +3,7 @@
 mod basics;
 mod cuts;
 mod model;
+mod producers;
 mod space;
 mod starts;
 
