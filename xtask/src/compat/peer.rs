@@ -159,6 +159,8 @@ fn stories(peer: &Peer) -> Result<()> {
     // Of the whole workspace, as the tests were built before: for one package alone the dependencies are built anew.
     command.args(["test", "--locked", "--workspace", "--test", "broker_stories"]);
     command.env("HIGHWATER_TEST_BOOTSTRAP", &peer.bootstrap).env_remove("HIGHWATER_TEST_CA");
+    // Of a long output only the end is shown, which is to be what was found.
+    command.env("RUST_BACKTRACE", "0");
     let lines = process::run_quietly(&mut command, STORIES_LIMIT)?;
     let result = lines.iter().find(|line| line.starts_with("test result: ok. "));
     println!("the client's stories against Kafka: {}", result.context("no story was told")?);
