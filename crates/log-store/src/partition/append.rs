@@ -179,7 +179,7 @@ impl<D: Disk> PartitionLog<D> {
         if header.base_offset != expected {
             return Err(AppendError::NotContinuous { expected, found: header.base_offset });
         }
-        if header.leader_epoch > stream {
+        if header.leader_epoch > stream && !on(Mutation::T6) {
             return Err(AppendError::EpochAboveStream { batch: header.leader_epoch, stream });
         }
         if header.leader_epoch < epoch {

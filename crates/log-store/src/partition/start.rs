@@ -83,6 +83,7 @@ impl<D: Disk> PartitionLog<D> {
                 log.faulty(Fault::BoundUnreadable)
             }
             Some(bound) => {
+                let bound = if on(Mutation::S4) { found.believed(bound) } else { bound };
                 log.adopt(&found, &bound);
                 match log.start_from(disk, found, bound, facts, &mut recovered) {
                     // One bad sector costs this replica its seat, not the broker its start.
@@ -308,5 +309,19 @@ impl Found {
         let orphans = beside.into_iter().filter(|file| !found.logs.contains_key(&file.base_offset));
         found.leftovers.extend(orphans.map(SegmentFile::name));
         Ok(found)
+    }
+
+    /// What S4 forbids: files that end below the bound are believed, as far as they go.
+    fn believed(&self, bound: Bound) -> Bound {
+        let last = self.logs.range(..=bound.end.segment).next_back();
+        match last {
+            Some((base, len))
+                if *base >= bound.log_start && (*base < bound.end.segment || *len < bound.end.position) =>
+            {
+                let high_watermark = bound.high_watermark.min(*base);
+                Bound { end: EndPoint::empty_at(*base), high_watermark, ..bound }
+            }
+            _ => bound,
+        }
     }
 }

@@ -105,6 +105,7 @@ impl World {
         if cut {
             self.coverage.count("truncations");
             self.trace.note(self.now, || format!("broker {broker} cuts {} to {end}", words(key)));
+            self.at_cut(broker);
         }
         if standing.role == ReplicaRole::Damaged
             && same.is_some_and(|b| b.standing.role != ReplicaRole::Damaged)

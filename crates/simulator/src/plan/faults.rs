@@ -73,18 +73,25 @@ pub(crate) enum Fault {
     /// A topic is made anew, and a broker with a replica of it loses power at that moment.
     PowerAtCreation { topic: usize, after: u64, seed: u64 },
     /// A leader loses power while one follower has more than the others and a slow disk; that follower loses power while it
-    /// cuts what it had more.
+    /// cuts what it has more.
     PowerInCut { seed: u64 },
     /// A follower leaves the ISR, comes back, and is away again when it is let in, on which agreement takes long.
     AwayWhenLetIn { seed: u64 },
     /// A leader loses touch with the controller alone, and another one is told to all but one follower.
     Depose { seed: u64 },
-    /// A follower stops, the end of a log of it is lost meanwhile, and the leader is away.
+    /// A leader and a follower die, the leader for longer than its session lasts, and the follower's log loses an end that
+    /// was durable.
     LoseEnd { seed: u64 },
+    /// A follower is to be let into an ISR; until that is agreed its broker is fenced and let in again, while the leader is
+    /// shown nothing and asks again.
+    Repeat { seed: u64 },
+    /// The disk of a follower is lost: while the leader asks for it, as with [`Fault::Repeat`], or when nothing can be
+    /// committed without it.
+    WipeRemembered { seed: u64 },
 }
 
 /// The kinds, in the order of the weights.
-const KINDS: usize = 32;
+const KINDS: usize = 34;
 
 /// Kinds from here on happen only where a mix prefers them.
 const PREFERRED_ONLY: usize = 23;
@@ -145,6 +152,8 @@ fn favour(mix: Mix, kind: usize) -> u64 {
         Mix::Entrants => &[29],
         Mix::Deposed => &[30],
         Mix::Ends => &[31],
+        Mix::Repeats => &[32],
+        Mix::Remembered => &[33],
         Mix::Tails => &[23],
         Mix::Losses => &[0, 4, 6, 24],
     };
@@ -209,6 +218,8 @@ fn fault(dice: &mut Dice, kind: usize, brokers: usize, (soonest, latest): (u64, 
         28 => Fault::PowerInCut { seed },
         29 => Fault::AwayWhenLetIn { seed },
         30 => Fault::Depose { seed },
-        _ => Fault::LoseEnd { seed },
+        31 => Fault::LoseEnd { seed },
+        32 => Fault::Repeat { seed },
+        _ => Fault::WipeRemembered { seed },
     }
 }

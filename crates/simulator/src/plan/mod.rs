@@ -45,19 +45,32 @@ pub enum Mix {
     Entrants,
     /// Leaders that do not know that they are replaced, and followers that do not know it either.
     Deposed,
-    /// Ends of logs lost after clean stops.
+    /// Ends of logs lost below their bounds.
     Ends,
+    /// Requests that a leader repeats while it is shown nothing.
+    Repeats,
+    /// Disks lost of followers of which their leaders know how far they were.
+    Remembered,
 }
 
 impl Mix {
     /// Whether disks are to be damaged, for which each record needs copies.
     const fn damages(self) -> bool {
-        matches!(self, Self::Damage | Self::Tails | Self::Ends)
+        matches!(self, Self::Damage | Self::Tails | Self::Ends | Self::Remembered)
     }
 
     /// Whether it is there for a few faults of several steps each, which others would disturb.
     const fn is_pointed(self) -> bool {
-        matches!(self, Self::Moments | Self::Cuts | Self::Entrants | Self::Deposed | Self::Ends)
+        matches!(
+            self,
+            Self::Moments
+                | Self::Cuts
+                | Self::Entrants
+                | Self::Deposed
+                | Self::Ends
+                | Self::Repeats
+                | Self::Remembered
+        )
     }
 }
 
@@ -149,7 +162,11 @@ fn topic(dice: &mut Dice, number: u64, brokers: usize, mix: Mix) -> TopicPlan {
         partitions: dice.pick(&[1, 1, 2]),
         replicas: if mix.damages() || mix.is_pointed() { replicas.max(3) } else { replicas },
         min_isr,
-        segment_bytes: dice.pick(&[1_024, 2_048, 4_096, 16_384]),
+        segment_bytes: match (mix, dice.pick(&[1_024, 2_048, 4_096, 16_384])) {
+            // A bound shall stand in the midst of a segment.
+            (Mix::Ends, _) => 16_384,
+            (_, drawn) => drawn,
+        },
         retention_bytes: dice.permille(150).then_some(8_000),
     }
 }
@@ -175,6 +192,8 @@ impl Weather {
             Mix::Moments => {
                 Self { sync: (MS, 40 * MS), slow_sync_permille: 100, overtaking_permille: 500, ..self }
             }
+            // A sync of batches may end after the one of the metadata that makes its log be cut.
+            Mix::Cuts => Self { overtaking_permille: 500, ..self },
             Mix::Late => Self { commit: (50 * MS, 2_000 * MS), show: (200 * US, 3 * MS), ..self },
             _ => self,
         }

@@ -79,7 +79,7 @@ impl World {
             Fault::Wipe { broker, down } => self.wipe(broker, down),
             Fault::DamageTail { down, seed } => self.damage_tail(down, seed),
             Fault::WipeHolder { down, seed } => self.wipe_holder(down, seed),
-            Fault::LoseEnd { seed } => self.stop_and_lose_end(seed),
+            Fault::LoseEnd { seed } => self.die_and_lose_end(seed),
             Fault::SlowMetadata { broker, time } => {
                 self.coverage.count("slow metadata");
                 self.machine_mut(broker).slow_metadata = true;
@@ -102,13 +102,20 @@ impl World {
         match mend {
             Mend::Disk(broker) => self.hurry_disk(broker),
             Mend::Full(broker) => self.machine(broker).disk.set_capacity(u64::MAX),
-            Mend::Metadata(broker) => self.machine_mut(broker).slow_metadata = false,
+            Mend::Metadata(broker) => {
+                let machine = self.machine_mut(broker);
+                (machine.slow_metadata, machine.metadata_upto) = (false, None);
+            }
             Mend::Proposals => self.controlling.lost_permille = 0,
             Mend::Commits => self.controlling.slow = false,
             Mend::Network => self.net.factor = 1,
             Mend::Topic(topic) => self.operator.want(topic),
             Mend::Dies(broker, down, power) => self.kill(broker, down, power),
-            Mend::LoseEnd(broker, key, seed) => self.lose_end(broker, key, seed),
+            Mend::LoseEnd(broker, key, seed) => {
+                self.lose_end(broker, key, seed);
+            }
+            Mend::Part(from, to, until) => self.net.cut(from, to, until),
+            Mend::Wipes(broker, down) => self.wipe(broker, down),
         }
     }
 
@@ -241,10 +248,14 @@ impl World {
     }
 
     /// A disk is lost.
-    fn wipe(&mut self, broker: usize, down: u64) {
-        if self.may_damage(broker) && self.quorum_outlives(broker) {
+    pub(super) fn wipe(&mut self, broker: usize, down: u64) {
+        if self.may_wipe(broker) {
             self.lose_disk(broker, down);
         }
+    }
+
+    pub(super) fn may_wipe(&self, broker: usize) -> bool {
+        self.may_damage(broker) && self.quorum_outlives(broker)
     }
 
     /// The only disk with a seat of some partition is lost. From then on the operator looks whether the topics on it still

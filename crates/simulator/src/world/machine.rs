@@ -52,6 +52,8 @@ pub(crate) struct Machine {
     pub(crate) slow_metadata: bool,
     /// Until when it is shown no metadata at all.
     pub(crate) no_metadata_until: u64,
+    /// How many entries of the metadata log it is shown at most.
+    pub(crate) metadata_upto: Option<usize>,
     /// Replicas whose disk was damaged, until they are seen whole again.
     pub(crate) damaged: BTreeMap<TopicPartition, ()>,
     /// Replicas of which a byte rotted; what nobody has read since may be rotten still.
@@ -100,6 +102,7 @@ impl Machine {
             disk_factor: 1,
             slow_metadata: false,
             no_metadata_until: 0,
+            metadata_upto: None,
             damaged: BTreeMap::new(),
             rotten: BTreeSet::new(),
             applied: None,

@@ -47,9 +47,12 @@ impl World {
                 self.coverage.count("proposals lost");
                 continue;
             }
+            let Some(longer) = self.at_proposal(&proposal) else {
+                self.coverage.count("proposals lost");
+                continue;
+            };
             let (soonest, latest) = self.plan.weather.commit;
             let factor = if self.controlling.slow { self.dice.between(1, 60) } else { 1 };
-            let longer = self.at_proposal(&proposal);
             let takes = (self.dice.between(soonest, latest) * factor).min(AGREEMENT_MAX);
             let at = self.now + takes + longer;
             self.controlling.last_commit_at = at.max(self.controlling.last_commit_at);
@@ -120,6 +123,7 @@ impl World {
         }
         if let (MetadataRecord::UnfenceBroker(let_in), true) = (&entry.record, outcome.result.is_ok()) {
             self.oracle_let_in(let_in.broker, let_in.broker_epoch);
+            self.at_unfencing(let_in.broker, entry.offset);
         }
         for change in outcome.changes {
             match change {
@@ -164,6 +168,7 @@ impl World {
         {
             return;
         }
+        let upto = self.machine(broker).metadata_upto.map_or(upto, |most| most.min(upto));
         self.agreement.show(self.machine(broker).directory, upto);
         let process = self.machine(broker).process.as_ref().map(|running| running.id);
         if let Some(process) = process {

@@ -250,6 +250,7 @@ impl World {
             let machine = self.machine_mut(broker);
             machine.slow_metadata = false;
             machine.no_metadata_until = 0;
+            machine.metadata_upto = None;
             machine.disk.set_capacity(u64::MAX);
             machine.disk.cancel_failures();
             if machine.process.is_none() && !machine.starting && !machine.joining {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use log_core::{MetadataOffset, TopicId, TopicPartition};
+use log_core::{BrokerId, MetadataOffset, TopicId, TopicPartition};
 use metadata_core::{Entry, MetadataRecord, Partition, Proposal};
 
 use super::World;
@@ -18,8 +18,42 @@ pub(super) struct Moments {
     after_start: BTreeMap<usize, u64>,
     /// The next topic that is made brings a power cut.
     at_creation: Option<u64>,
-    /// The next follower that is to be let into an ISR is away then; until when that is waited for.
-    at_entry: Option<(u64, u64)>,
+    /// Something happens when the next follower is to be let into an ISR.
+    at_entry: Option<AtEntry>,
+    /// A leader is shown nothing until this broker is let in again after it was fenced.
+    at_unfencing: Option<Blind>,
+    /// A broker loses power as soon as it cuts a log.
+    in_cut: Option<(usize, u64)>,
+}
+
+/// A follower is to be let into an ISR.
+#[derive(Clone, Copy, Debug)]
+struct AtEntry {
+    seed: u64,
+    /// Until when that is waited for.
+    until: u64,
+    then: Then,
+}
+
+/// What happens when a follower is to be let into an ISR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It goes away.
+    Away,
+    /// The leader is shown nothing, and the controller hears nothing of the follower.
+    Blind,
+    /// The leader is shown nothing, and the follower loses its disk.
+    BlindAndWiped,
+}
+
+/// A leader that is shown nothing.
+#[derive(Clone, Copy, Debug)]
+struct Blind {
+    leader: usize,
+    follower: usize,
+    /// What it asks for is lost until then.
+    loses: bool,
+    seed: u64,
 }
 
 impl World {
@@ -38,6 +72,8 @@ impl World {
             Fault::PowerInCut { seed } => self.power_in_cut(seed),
             Fault::AwayWhenLetIn { seed } => self.away_when_let_in(seed),
             Fault::Depose { seed } => self.depose(seed),
+            Fault::Repeat { seed } => self.repeat(seed, Then::Blind),
+            Fault::WipeRemembered { seed } => self.wipe_remembered(seed),
             _ => {}
         }
     }
@@ -87,20 +123,31 @@ impl World {
         (!all.is_empty()).then(|| all.get(dice.index(all.len())).cloned()).flatten()
     }
 
-    /// One follower gets what the others do not, and does not sync it; another one is elected, so that it has to cut.
+    /// One follower gets what the others do not, and syncs slowly; another one is elected, so that it has to cut. Meanwhile it
+    /// loses power.
     fn power_in_cut(&mut self, seed: u64) {
         let mut dice = Dice::new(seed, 18);
         let Some((_, leader, others)) = self.some_led(&mut dice) else { return };
         let ahead = dice.pick(&others);
         self.machine_mut(ahead).disk_factor = dice.pick(&[10, 30, 100]);
-        let dies = self.now + dice.between(50 * MS, 500 * MS);
+        let parts = self.now + dice.between(50 * MS, 500 * MS);
+        let dies = parts + dice.between(5 * MS, 150 * MS);
         for other in others.into_iter().filter(|other| *other != ahead) {
-            self.net.cut(leader, other, dies);
+            self.plan(parts, Event::Mend(Mend::Part(leader, other, dies)));
         }
         self.plan(dies, Event::Mend(Mend::Dies(leader, dice.between(MS, 30 * MS), Some(dice.throw()))));
-        let again = dies + dice.between(30 * MS, 1_200 * MS);
-        self.plan(again, Event::Mend(Mend::Dies(ahead, dice.between(MS, 200 * MS), Some(dice.throw()))));
-        self.plan(again + 500 * MS, Event::Mend(Mend::Disk(ahead)));
+        self.moments.in_cut = Some((ahead, dice.throw()));
+        self.plan(dies + 2_000 * MS, Event::Mend(Mend::Disk(ahead)));
+    }
+
+    /// A broker has begun to cut a log: in memory that is done at once, on its disk it takes several syncs.
+    pub(crate) fn at_cut(&mut self, broker: usize) {
+        let Some((_, seed)) = self.moments.in_cut.take_if(|(waited, _)| *waited == broker) else { return };
+        let mut dice = Dice::new(seed, 22);
+        let sync = self.plan.weather.sync.1 * self.machine(broker).disk_factor;
+        let at = self.now + dice.between(0, (4 * sync).min(2_000 * MS));
+        self.coverage.count("power cuts while a log is cut");
+        self.plan(at, Event::Mend(Mend::Dies(broker, dice.between(MS, 200 * MS), Some(dice.throw()))));
     }
 
     /// A follower stands still until it has left the ISR; then its return is waited for.
@@ -109,20 +156,42 @@ impl World {
         let Some((_, _, others)) = self.some_led(&mut dice) else { return };
         let away = (self.plan.lag_max_ms + 500) * MS;
         self.pause(dice.pick(&others), away);
-        self.moments.at_entry = Some((dice.throw(), self.now + away + 4_000 * MS));
+        let until = self.now + away + 4_000 * MS;
+        self.moments.at_entry = Some(AtEntry { seed: dice.throw(), until, then: Then::Away });
     }
 
-    /// How much longer it takes to agree on this: a member that it lets in goes away meanwhile.
-    pub(super) fn at_proposal(&mut self, proposal: &Proposal) -> u64 {
-        let Some((seed, _)) = self.moments.at_entry.filter(|(_, until)| self.now < *until) else { return 0 };
-        let Ok(entry) = Entry::decode(MetadataOffset(0), &proposal.bytes) else { return 0 };
-        let MetadataRecord::ChangeIsr(change) = entry.record else { return 0 };
-        let Some(found) = self.head.partition(change.partition) else { return 0 };
-        let new = change.isr.iter().map(|(member, _)| *member).find(|member| !found.isr.contains(member));
-        let (Some(new), Some(leader)) = (new.map(index_of), found.leader.map(index_of)) else { return 0 };
+    /// The same, with a controller that is neither the leader nor that follower.
+    fn repeat(&mut self, seed: u64, then: Then) {
+        let mut dice = Dice::new(seed, 23);
+        let Some((_, _, others)) = self.some_led(&mut dice) else { return };
+        if self.moments.at_unfencing.is_some() {
+            return;
+        }
+        let follower = dice.pick(&others);
+        let third = others.into_iter().find(|other| *other != follower);
+        let Some(third) = third.filter(|third| self.may_lead_quorum(*third)) else { return };
+        self.elect(self.machine(third).directory);
+        let away = (self.plan.lag_max_ms + 500) * MS;
+        self.pause(follower, away);
+        let until = self.now + away + 4_000 * MS;
+        self.moments.at_entry = Some(AtEntry { seed: dice.throw(), until, then });
+    }
+
+    /// How much longer it takes to agree on this, where it lets a member in that is waited for; none if it is lost.
+    pub(super) fn at_proposal(&mut self, proposal: &Proposal) -> Option<u64> {
+        let waits = self.moments.at_entry.filter(|waits| self.now < waits.until);
+        let Some((leader, new)) = self.let_in_by(proposal) else { return Some(0) };
+        if self.moments.at_unfencing.is_some_and(|blind| blind.loses && blind.follower == new) {
+            return None;
+        }
+        let Some(waits) = waits else { return Some(0) };
         self.moments.at_entry = None;
+        if waits.then != Then::Away {
+            let lost = self.blind(leader, new, waits.seed, waits.then);
+            return (!lost).then_some(0);
+        }
         self.coverage.count("followers away when they are let in");
-        let mut dice = Dice::new(seed, 20);
+        let mut dice = Dice::new(waits.seed, 20);
         let at = self.now + dice.between(0, 100 * MS);
         if dice.permille(500) {
             self.plan(at, Event::Mend(Mend::Dies(new, 5_000 * MS, None)));
@@ -130,7 +199,84 @@ impl World {
             self.pause(new, 5_000 * MS);
             self.net.cut(leader, new, self.now + 5_000 * MS);
         }
-        dice.between(1_000 * MS, 2_300 * MS)
+        Some(dice.between(1_000 * MS, 2_300 * MS))
+    }
+
+    /// The leader that proposes a member, and that member.
+    fn let_in_by(&self, proposal: &Proposal) -> Option<(usize, usize)> {
+        if self.moments.at_entry.is_none() && self.moments.at_unfencing.is_none() {
+            return None;
+        }
+        let entry = Entry::decode(MetadataOffset(0), &proposal.bytes).ok()?;
+        let MetadataRecord::ChangeIsr(change) = entry.record else { return None };
+        let found = self.head.partition(change.partition)?;
+        let new = change.isr.iter().map(|(member, _)| *member).find(|member| !found.isr.contains(member))?;
+        Some((index_of(found.leader?), index_of(new)))
+    }
+
+    /// A leader asked for a member and does not see that it got it: it asks again and again. Meanwhile the controller hears
+    /// nothing of that member until it is fenced; or its disk is lost, and the request with it. Gives whether it is lost.
+    fn blind(&mut self, leader: usize, follower: usize, seed: u64, then: Then) -> bool {
+        let controller = self.agreement.leader().and_then(|directory| self.broker_of(directory));
+        let Some(controller) = controller.filter(|found| *found != leader && *found != follower) else {
+            return false;
+        };
+        let loses = then == Then::BlindAndWiped;
+        let mut dice = Dice::new(seed, 24);
+        if !loses {
+            let heals = self.now + dice.between(2_600 * MS, 3_400 * MS);
+            self.net.cut(follower, controller, heals);
+            self.net.cut(controller, follower, heals);
+        } else if self.may_wipe(follower) {
+            self.wipe(follower, dice.between(50 * MS, 300 * MS));
+        } else {
+            return false;
+        }
+        let patience = self.now + 9_000 * MS;
+        self.machine_mut(leader).no_metadata_until = patience;
+        self.plan(patience, Event::Mend(Mend::Metadata(leader)));
+        self.moments.at_unfencing = Some(Blind { leader, follower, loses, seed: dice.throw() });
+        self.coverage.count("leaders shown nothing after a request");
+        loses
+    }
+
+    /// A broker is let in: a leader that was shown nothing sees the log up to here, later, and what it asked for again after
+    /// that. From now on the member gets nothing of it.
+    pub(super) fn at_unfencing(&mut self, broker: BrokerId, offset: MetadataOffset) {
+        let is_it = |blind: &mut Blind| broker_id(blind.follower) == broker;
+        let Some(Blind { leader, follower, seed, .. }) = self.moments.at_unfencing.take_if(is_it) else {
+            return;
+        };
+        let mut dice = Dice::new(seed, 25);
+        let sees = self.now + dice.between(300 * MS, 2_500 * MS);
+        let machine = self.machine_mut(leader);
+        machine.no_metadata_until = sees;
+        machine.metadata_upto = usize::try_from(offset.0 + 1).ok();
+        self.plan(sees + dice.between(500 * MS, 1_500 * MS), Event::Mend(Mend::Metadata(leader)));
+        let parted = sees + 1_500 * MS;
+        self.net.cut(leader, follower, parted);
+        self.net.cut(follower, leader, parted);
+        self.coverage.count("members let in again, unseen by their leader");
+    }
+
+    /// A leader knows of a follower that it has everything, and its disk is lost.
+    fn wipe_remembered(&mut self, seed: u64) {
+        let mut dice = Dice::new(seed, 26);
+        if dice.permille(500) {
+            return self.repeat(dice.throw(), Then::BlindAndWiped);
+        }
+        let Some((_, _, others)) = self.some_led(&mut dice) else { return };
+        for (number, topic) in self.plan.topics.clone().into_iter().enumerate() {
+            self.operator.set_min_isr(number, i32::from(topic.replicas));
+        }
+        let at = self.now + dice.between(500 * MS, 2_000 * MS);
+        self.plan(at, Event::Mend(Mend::Wipes(dice.pick(&others), dice.between(50 * MS, 300 * MS))));
+    }
+
+    /// Whether a broker may become the controller now.
+    fn may_lead_quorum(&self, broker: usize) -> bool {
+        let machine = self.machine(broker);
+        self.agreement.members().voters.contains(&machine.directory) && machine.is_up(self.now)
     }
 
     /// The leader of a partition and the controller do not reach each other until the leader is fenced. Whoever follows
@@ -139,11 +285,10 @@ impl World {
         let mut dice = Dice::new(seed, 21);
         let Some((_, leader, others)) = self.some_led(&mut dice) else { return };
         let next = dice.pick(&others);
-        let directory = self.machine(next).directory;
-        if !self.agreement.members().voters.contains(&directory) || !self.machine(next).is_up(self.now) {
+        if !self.may_lead_quorum(next) {
             return;
         }
-        self.elect(directory);
+        self.elect(self.machine(next).directory);
         let until = self.now + dice.between(2_700 * MS, 4_200 * MS);
         self.net.cut(leader, next, until);
         self.net.cut(next, leader, until);

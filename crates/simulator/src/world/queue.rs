@@ -77,8 +77,12 @@ pub(crate) enum Mend {
     Topic(usize),
     /// A broker dies, for so long; its machine loses power, if there is a seed for what survives.
     Dies(usize, u64, Option<u64>),
-    /// The end of a log is lost on the disk of a broker that stopped.
+    /// A follower that came back after a stop dies, and the end of its log is lost.
     LoseEnd(usize, TopicPartition, u64),
+    /// From now on nothing passes from one broker to another, until then.
+    Part(usize, usize, u64),
+    /// A disk is lost; the broker is down for so long.
+    Wipes(usize, u64),
 }
 
 /// Events by time, and for equal times in the order in which they were planned.

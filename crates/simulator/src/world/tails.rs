@@ -55,34 +55,54 @@ impl World {
         (!led.is_empty()).then(|| dice.pick(&led))
     }
 
-    /// A follower with a seat is asked to stop, which leaves a bound at the end of its log; then its log loses its end.
-    pub(super) fn stop_and_lose_end(&mut self, seed: u64) {
+    /// The first member after the leader, which is elected next, dies with it, and its log loses an end below its bound: at
+    /// once where a bound stands in the midst of a segment, else after a stop, which leaves one at the end of the log.
+    pub(super) fn die_and_lose_end(&mut self, seed: u64) {
         let mut dice = Dice::new(seed, 12);
-        let Some((key, leader, follower)) = self.some_victim(&mut dice) else { return };
-        self.ask_to_stop(follower, 900 * MS);
-        let down = dice.between(3_500 * MS, 6_000 * MS);
-        self.plan(self.now + 600 * MS, Event::Mend(Mend::Dies(leader, down, None)));
-        self.plan(self.now + 601 * MS, Event::Mend(Mend::LoseEnd(follower, key, dice.throw())));
+        let next = |(key, found): (TopicPartition, &Partition)| {
+            let next = found.isr.iter().find(|member| Some(**member) != found.leader)?;
+            Some((key, index_of(*next)))
+        };
+        let mut all: Vec<_> = self.head.all_partitions().filter_map(next).collect();
+        while !all.is_empty() {
+            let (key, follower) = all.swap_remove(dice.index(all.len()));
+            if self.lose_end(follower, key, dice.throw()) {
+                return;
+            }
+            if all.is_empty() {
+                self.ask_to_stop(follower, dice.between(10 * MS, 100 * MS));
+                let returned = self.now + dice.between(1_200 * MS, 3_000 * MS);
+                self.plan(returned, Event::Mend(Mend::LoseEnd(follower, key, dice.throw())));
+            }
+        }
     }
 
-    /// The last batches of a log are gone, all of them below its bound.
-    pub(super) fn lose_end(&mut self, broker: usize, key: TopicPartition, seed: u64) {
-        if self.machine(broker).process.is_some() || !self.may_damage(broker) {
-            return;
-        }
-        let Some((path, batches)) = last_segment(&self.machine(broker).disk, key) else { return };
+    /// A leader and a member die, and the member's log loses its last committed batches below its bound; whether it can be.
+    pub(super) fn lose_end(&mut self, broker: usize, key: TopicPartition, seed: u64) -> bool {
         let mut dice = Dice::new(seed, 13);
-        let few = batches.len().min(3);
-        let Some(first) = few.checked_sub(1).and_then(|few| batches.iter().rev().nth(dice.index(few + 1)))
-        else {
-            return;
-        };
+        let found = self.head.partition(key);
+        let member = found.is_some_and(|found| found.isr.contains(&self.machine(broker).id));
+        let Some(leader) = found.and_then(|found| found.leader).map(index_of) else { return false };
+        if !member || leader == broker || self.machine(broker).process.is_none() || !self.may_damage(broker) {
+            return false;
+        }
+        let Some((path, batches)) = last_segment(&self.machine(broker).disk, key) else { return false };
+        let known = self.bound_of(broker, key).min(self.oracle.committed_end(key));
+        let known: Vec<Placed> = batches.into_iter().filter(|batch| batch.next_offset <= known).collect();
+        if known.is_empty() {
+            return false;
+        }
+        let lost = dice.index(known.len().min(3));
+        let Some(first) = known.iter().rev().nth(lost) else { return false };
+        self.kill(leader, dice.between(3_500 * MS, 6_000 * MS), None);
+        self.kill(broker, dice.between(50 * MS, 600 * MS), None);
         self.machine(broker).disk.shorten(&path, first.from);
         self.trace.note(self.now, || format!("broker {broker}: {path} ends at {}", first.from));
         let machine = self.machine_mut(broker);
         machine.damaged.insert(key, ());
         machine.rotten.insert(key);
-        self.coverage.count("ends of logs lost after a stop");
+        self.coverage.count("ends of logs lost below their bounds");
+        true
     }
 
     /// The leader of a partition, and another member of the ISR whose disk may be damaged.
