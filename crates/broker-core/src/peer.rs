@@ -6,7 +6,7 @@ use coordinator_core::GroupError;
 use coordinator_core::command::{Commit, DescribedGroup, Join, Leave, ListedGroup, Reply, Speaker, Sync};
 use coordinator_core::records::CommittedOffset;
 use kafka_wire::Records;
-use log_core::{LeaderEpoch, Offset, Timestamp, TopicPartition};
+use log_core::{LeaderEpoch, MonoTime, Offset, Timestamp, TopicPartition};
 
 use crate::door::ShardId;
 use crate::error::PartitionError;
@@ -64,9 +64,11 @@ pub(crate) enum PartitionCall {
         current_leader_epoch: LeaderEpoch,
         epoch: LeaderEpoch,
     },
-    /// Raise the log start to this offset; −1 stands for the high watermark.
+    /// Raise the log start to this offset, for good; −1 stands for the high watermark.
     DeleteRecords {
         to: Offset,
+        /// Whoever asked waits no longer.
+        until: MonoTime,
     },
     /// How much is kept.
     Size,
@@ -145,7 +147,7 @@ pub(crate) enum PartitionAnswer<F> {
     Fetched(Fetched<F>),
     OffsetListed(ListedOffset),
     EpochEnd { epoch: LeaderEpoch, end: Offset },
-    RecordsDeleted { log_start: Offset },
+    RecordsDeleted { low_watermark: Offset },
     Sized(LogSize),
     Group(GroupAnswer),
 }

@@ -15,7 +15,9 @@ use log_core::{
 use serde::{Deserialize, Serialize};
 
 pub use browser::{AnnounceBrowserDoor, BrowserCertificate, BrowserDoor};
-pub use codec::{BROWSER_DOOR_LEVEL, ENTRY_FORMAT, ENTRY_HEADER_LEN, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
+pub use codec::{
+    BROWSER_DOOR_LEVEL, ENTRY_FORMAT, ENTRY_HEADER_LEN, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN, LOG_START_LEVEL,
+};
 
 /// Names a proposal for its origin, which answers its caller when its own copy applies the entry that carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

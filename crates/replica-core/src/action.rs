@@ -29,6 +29,8 @@ pub enum LeaderAction {
     },
     /// The high watermark rose: serve and answer up to it.
     HighWatermark(Offset),
+    /// The low watermark rose: what lies below it is deleted, whoever leads (L11).
+    LowWatermark(Offset),
     /// Read batches and send them; answered by `handle_pushed`. One is under way per stream.
     Push(PushOrder),
     /// Propose an ISR to the controller; answered by `handle_isr_answer` or not at all.

@@ -187,7 +187,11 @@ impl Follower {
 
     /// What to do next; `None` when there is nothing left to do.
     pub fn poll_action(&mut self) -> Option<FollowerAction> {
-        self.actions.pop_front().or_else(|| self.next_offset_action()).or_else(|| self.next_ack())
+        let queued = self.actions.pop_front();
+        queued
+            .or_else(|| self.next_offset_action())
+            .or_else(|| self.next_log_start())
+            .or_else(|| self.next_ack())
     }
 
     /// When [`Follower::handle_timeout`] is due.

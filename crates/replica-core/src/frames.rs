@@ -8,7 +8,7 @@
 //!   (Ask  -------------------------------------> Lineage)*
 //!   From  ------------------------------------->
 //!         <------------------------------------- Push, Push, ...
-//!   Ack, Ack, ... ----------------------------->
+//!   Ack, Ack, LogStart, ... ------------------->
 //! ```
 
 #[cfg(test)]
@@ -59,6 +59,13 @@ pub enum FollowerFrame {
     },
     /// Where the follower's log stands.
     Ack(Ack),
+    /// The follower's log begins here, and would after a power cut (L11).
+    LogStart {
+        /// The session.
+        session: Session,
+        /// The first offset kept.
+        log_start: Offset,
+    },
     /// The cut that the lineage demands lies below the follower's own high watermark: it is refused, and one of the
     /// two is damaged (D4).
     Conflict {
@@ -189,7 +196,8 @@ impl FollowerFrame {
             | Self::From { session, .. }
             | Self::Ack(Ack { session, .. })
             | Self::Conflict { session, .. }
-            | Self::BadBatch { session, .. } => *session,
+            | Self::BadBatch { session, .. }
+            | Self::LogStart { session, .. } => *session,
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) fn check_leader(leader: &Leader) {
         return;
     }
     check_log(&leader.log);
+    let (low, start) = (leader.low_watermark, leader.log.log_start);
+    assert!(low <= start, "low watermark {low} above log start {start}");
     let own = leader.identity.own;
     assert!(!leader.followers.contains_key(&own), "leader {own} follows itself");
     for (broker, progress) in &leader.followers {

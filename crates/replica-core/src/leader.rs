@@ -1,4 +1,4 @@
-//! One led partition: the high watermark, the ISR, and the streams of its followers (L1 to L10).
+//! One led partition: the high watermark, the ISR, and the streams of its followers (L1 to L11).
 //!
 //! A leader leads one epoch. When it applies a record that ends it, it closes its streams and is of no more use (L10).
 //!
@@ -9,6 +9,7 @@
 
 mod confirm;
 mod isr;
+mod low_watermark;
 pub(crate) mod progress;
 mod serve;
 mod streams;
@@ -64,6 +65,9 @@ pub struct Leader {
     now: MonoTime,
     /// The high watermark as the owner was last told.
     told_high_watermark: Offset,
+    /// Below it everything is deleted for good (L11).
+    pub(crate) low_watermark: Offset,
+    told_low_watermark: Offset,
     own_lag: Lag,
     /// No resignation is repeated before.
     resign_after: MonoTime,
@@ -82,6 +86,8 @@ pub(crate) struct LeaderIdentity {
     pub(crate) epoch: LeaderEpoch,
     /// The appended end when the epoch began.
     pub(crate) epoch_start: Offset,
+    /// The log start on the own disk when the epoch began: leaders before may have said that all below is gone (L11).
+    pub(crate) first_log_start: Offset,
 }
 
 impl Leader {
@@ -91,8 +97,9 @@ impl Leader {
     pub fn new(now: MonoTime, start: LeaderStart) -> Result<Self, NotLeading> {
         let own_epoch = may_lead(&start)?;
         let LeaderStart { own, view, log, settings, seed, .. } = start;
-        let identity =
-            LeaderIdentity { own, own_epoch, epoch: view.leader_epoch, epoch_start: log.appended_end };
+        let (epoch, epoch_start, first_log_start) =
+            (view.leader_epoch, log.appended_end, log.durable_log_start);
+        let identity = LeaderIdentity { own, own_epoch, epoch, epoch_start, first_log_start };
         let mut own_lag = Lag::unknown(now, log.appended_end);
         own_lag.on_durable(now, log.durable_end, log.appended_end);
         let mut leader = Self {
@@ -107,6 +114,8 @@ impl Leader {
             left: false,
             now,
             told_high_watermark: log.high_watermark,
+            low_watermark: Offset::ZERO,
+            told_low_watermark: Offset::ZERO,
             own_lag,
             resign_after: now,
             propose_after: now,
@@ -211,6 +220,9 @@ impl Leader {
             self.told_high_watermark = self.log.high_watermark;
             return Some(LeaderAction::HighWatermark(self.told_high_watermark));
         }
+        if let Some(low_watermark) = self.next_low_watermark() {
+            return Some(LeaderAction::LowWatermark(low_watermark));
+        }
         self.next_push().map(LeaderAction::Push)
     }
 
@@ -241,6 +253,7 @@ impl Leader {
             return;
         }
         self.advance_high_watermark();
+        self.advance_low_watermark();
         self.propose(now);
         if self.own_lag.is_overdue(now, self.settings.lag_max) && now >= self.resign_after {
             self.resign_after = now.after(self.settings.lag_max);

@@ -24,6 +24,8 @@ pub struct PartitionView {
     pub elr: Vec<BrokerId>,
     /// min(`min.insync.replicas`, replication factor), in members.
     pub effective_min_isr: usize,
+    /// Every broker knows the frame by which followers confirm their log starts (L11).
+    pub confirms_log_starts: bool,
     /// All replicas, assigned and being added, in no order.
     pub replicas: Vec<ReplicaView>,
 }
@@ -51,6 +53,8 @@ pub struct ReplicaView {
 pub struct LogFacts {
     /// First offset kept.
     pub log_start: Offset,
+    /// The log start that a start after a power cut would find.
+    pub durable_log_start: Offset,
     /// The high watermark that this replica knows.
     pub high_watermark: Offset,
     /// The offset after the last batch written.

@@ -1,4 +1,4 @@
-//! DeleteRecords: raises the log start of partitions.
+//! DeleteRecords: raises the log start of partitions, and answers once it cannot go back any more (ADR 0015).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -28,12 +28,14 @@ impl<D: Disk> Shard<D> {
         let id = self.next_pending();
         let parts = request.topics.iter().map(|topic| topic.partitions.len()).sum();
         let mut delete = DeleteRecords { ask, topics: Vec::new(), results: Gather::new(parts) };
+        let timeout = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
+        let until = self.core.now.mono.after(timeout.min(self.core.config.limits.admin_timeout_max));
         let mut part = 0_u32;
         for topic in &request.topics {
             for asked in &topic.partitions {
                 match self.find_deletable(&topic.name, asked.partition_index, asked.offset) {
                     Ok(partition) => {
-                        let call = PartitionCall::DeleteRecords { to: Offset(asked.offset) };
+                        let call = PartitionCall::DeleteRecords { to: Offset(asked.offset), until };
                         self.call(CallId { pending: id, part }, partition, call);
                     }
                     Err(code) => delete.results.put(part, Err(code)),
@@ -46,9 +48,7 @@ impl<D: Disk> Shard<D> {
         if delete.results.is_complete() {
             self.finish_delete_records(delete);
         } else {
-            let timeout = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
-            let deadline = self.core.now.mono.after(timeout.min(self.core.config.limits.admin_timeout_max));
-            self.wait(id, Pending::DeleteRecords(delete), Some(deadline));
+            self.wait(id, Pending::DeleteRecords(delete), Some(until));
         }
     }
 
@@ -86,7 +86,7 @@ impl<D: Disk> Shard<D> {
 impl DeleteRecords {
     pub(crate) fn take<F>(&mut self, part: u32, answer: PartitionAnswer<F>) -> bool {
         match answer {
-            PartitionAnswer::RecordsDeleted { log_start } => self.results.put(part, Ok(log_start)),
+            PartitionAnswer::RecordsDeleted { low_watermark } => self.results.put(part, Ok(low_watermark)),
             PartitionAnswer::Failed(error) => self.results.put(part, Err(partition_code(&error))),
             PartitionAnswer::Produced(_)
             | PartitionAnswer::Fetched(_)

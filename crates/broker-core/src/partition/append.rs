@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use log_core::batch::{self, ProduceRules, Stamp};
 use log_core::mutation::{Mutation, mutated};
-use log_core::{BatchError, Offset, Timestamp};
+use log_core::{BatchError, Timestamp};
 use log_store::{AppendError, Appended, Disk, LeaderBatch};
 use metadata_core::config::TimestampType;
 
@@ -183,29 +183,4 @@ pub(super) fn check_batch<D: Disk>(
         produced.stamp = Stamp::CreateTime { max_timestamp };
     }
     Ok(LeaderBatch { bytes, produced })
-}
-
-impl<D: Disk> Partition<D> {
-    /// Raises the log start where retention says so; only a leader decides (L9).
-    pub(super) fn apply_retention(&mut self, core: &mut Core<D>) {
-        if core.now.mono < self.next_retention {
-            return;
-        }
-        self.next_retention = core.now.mono.after(super::open::RETENTION_INTERVAL);
-        if let Some(to) = self.log.retention(&mut core.disk, core.now) {
-            self.raise_log_start(core, to);
-        }
-    }
-
-    pub(super) fn raise_log_start(&mut self, core: &mut Core<D>, to: Offset) {
-        self.log.advance_log_start(&mut core.disk, core.now, to);
-        if let Role::Leader(leader) = &mut self.role {
-            leader.machine.handle_log_start(core.now.mono, self.log.offsets().log_start());
-        }
-        self.wake_watchers(core);
-    }
-
-    pub(super) fn retains(&self) -> bool {
-        self.topic.settings.retention_ms.is_some() || self.topic.settings.retention_bytes.is_some()
-    }
 }

@@ -9,6 +9,7 @@ use log_store::{Disk, ReadError, ReadLimit, ReadOutcome, ReadSlices};
 use replica_core::{Leader, LeaderAction, LeaderAlarm, LeaderFrame, Push, PushOrder, StreamId};
 
 use super::coordinate::Coordination;
+use super::deletion::Deletion;
 use super::doubt::Doubt;
 use super::read::{WaitingRead, records_of};
 use super::{Partition, Role, StreamTable};
@@ -28,6 +29,8 @@ pub(crate) struct LeaderRole {
     served_to: Offset,
     /// Reads above the end, that wait for proof that this replica leads.
     pub(super) doubts: Vec<Doubt>,
+    /// Who waits until records are deleted for good.
+    pub(super) deletions: Vec<Deletion>,
     /// The coordinator of the groups of this partition of `__consumer_offsets`.
     pub(super) coordination: Option<Box<Coordination>>,
 }
@@ -57,6 +60,7 @@ impl LeaderRole {
             machine,
             parked: VecDeque::new(),
             doubts: Vec::new(),
+            deletions: Vec::new(),
             coordination,
         }
     }
@@ -102,6 +106,7 @@ impl LeaderRole {
             }
         }
         self.doubts.into_iter().for_each(|doubt| doubt.refuse(core, error));
+        self.deletions.into_iter().for_each(|deletion| deletion.refuse(core, error));
         if let Some(coordination) = self.coordination {
             coordination.dismiss(core);
         }
@@ -131,6 +136,7 @@ impl<D: Disk> Partition<D> {
             }
             LeaderAction::Send { stream, frame } => send_frame(core, stream, &frame),
             LeaderAction::HighWatermark(to) => self.raise_high_watermark(core, to),
+            LeaderAction::LowWatermark(to) => self.end_deletions(core, to),
             LeaderAction::Push(order) => self.push(core, order),
             LeaderAction::RequestIsr { attempt, proposal } => {
                 let leaving = proposal.leaving.into_iter().map(|(broker, why)| (broker, leave_reason(why)));

@@ -1,4 +1,4 @@
-//! Offsets by time and special ones, ends of epochs, and raising the log start.
+//! Offsets by time and special ones, and ends of epochs.
 
 use log_core::{LeaderEpoch, Offset, Timestamp};
 use log_store::{Disk, FoundRecord};
@@ -81,24 +81,6 @@ impl<D: Disk> Partition<D> {
         };
         let (epoch, end) = found.unwrap_or((LeaderEpoch::NONE, Offset(-1)));
         Ok(PartitionAnswer::EpochEnd { epoch, end })
-    }
-
-    pub(super) fn delete_records(
-        &mut self,
-        core: &mut Core<D>,
-        to: Offset,
-    ) -> Result<PartitionAnswer<D::File>, PartitionError> {
-        self.leading(LeaderEpoch::NONE)?;
-        let high_watermark = self.high_watermark();
-        self.note_sought();
-        let to = if to == Offset(-1) { high_watermark } else { to };
-        if to > high_watermark {
-            return Err(PartitionError::OffsetOutOfRange);
-        }
-        if to > self.log.offsets().log_start() {
-            self.raise_log_start(core, to);
-        }
-        Ok(PartitionAnswer::RecordsDeleted { log_start: self.log.offsets().log_start() })
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod append;
 mod coordinate;
+mod deletion;
 mod doubt;
 mod follower;
 mod leader;
@@ -95,10 +96,7 @@ impl<D: Disk> Partition<D> {
                 let answer = self.epoch_end(current_leader_epoch, epoch);
                 core.answer(origin, answer.unwrap_or_else(PartitionAnswer::Failed));
             }
-            PartitionCall::DeleteRecords { to } => {
-                let answer = self.delete_records(core, to);
-                core.answer(origin, answer.unwrap_or_else(PartitionAnswer::Failed));
-            }
+            PartitionCall::DeleteRecords { to, until } => self.take_deletion(core, origin, to, until),
             PartitionCall::Size => core.answer(origin, PartitionAnswer::Sized(self.size())),
             PartitionCall::Group(group) => self.take_group_call(core, origin, group),
         }
@@ -187,6 +185,11 @@ impl<D: Disk> Partition<D> {
             LogEvent::DurableEnd(end) => match &mut self.role {
                 Role::Leader(leader) => leader.machine.handle_durable(now, end),
                 Role::Follower(follower) => follower.machine.handle_durable(now, end),
+                Role::Idle | Role::Damaged(_) | Role::Closing => {}
+            },
+            LogEvent::DurableLogStart(start) => match &mut self.role {
+                Role::Leader(leader) => leader.machine.handle_durable_log_start(now, start),
+                Role::Follower(follower) => follower.machine.handle_durable_log_start(now, start),
                 Role::Idle | Role::Damaged(_) | Role::Closing => {}
             },
             LogEvent::Recovered { .. } => {

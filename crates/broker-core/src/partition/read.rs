@@ -49,7 +49,7 @@ impl<D: Disk> Partition<D> {
         let leader = self.leading(call.current_leader_epoch)?;
         let end = match leader.read_bound(call.offset) {
             ReadBound::Upto(end) => end,
-            ReadBound::Wait => return Ok(ReadOutcome::Ready(nothing_at(call.offset))),
+            ReadBound::Wait | ReadBound::Deleting => return Ok(ReadOutcome::Ready(nothing_at(call.offset))),
             ReadBound::OutOfRange | ReadBound::Beyond => return Err(PartitionError::OffsetOutOfRange),
         };
         if call.max_bytes == 0 && !call.at_least_one {

@@ -2,6 +2,7 @@
 
 use log_core::{BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition};
 use log_store::{Disk, PartitionLog};
+use metadata_core::record::LOG_START_LEVEL;
 use metadata_core::{ClusterImage, Condition, Standing};
 use replica_core::{LogFacts, PartitionView, ReplicaView};
 
@@ -34,6 +35,7 @@ pub(super) fn partition_view(image: &ClusterImage, id: TopicPartition) -> Option
         isr: state.isr.clone(),
         elr: state.elr.clone(),
         effective_min_isr: topic.effective_min_isr(state),
+        confirms_log_starts: image.feature_level() >= LOG_START_LEVEL,
         replicas: replicas.collect(),
     })
 }
@@ -78,6 +80,7 @@ pub(super) fn log_facts<D: Disk>(log: &PartitionLog<D>) -> LogFacts {
     let offsets = log.offsets();
     LogFacts {
         log_start: offsets.log_start(),
+        durable_log_start: log.durable_log_start(),
         high_watermark: offsets.high_watermark(),
         appended_end: offsets.log_end(),
         durable_end: offsets.durable_end(),

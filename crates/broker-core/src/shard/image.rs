@@ -36,7 +36,9 @@ impl<D: Disk> Shard<D> {
             return;
         }
         let image = self.core.image.clone();
-        let all = !before.brokers().eq(image.brokers()) || self.core.stage == Stage::Empty;
+        let all = !before.brokers().eq(image.brokers())
+            || before.feature_level() != image.feature_level()
+            || self.core.stage == Stage::Empty;
         for topic in image.topics() {
             if all || !before.topic(topic.id).is_some_and(|old| std::ptr::eq(old, topic)) {
                 self.take_topic(topic);

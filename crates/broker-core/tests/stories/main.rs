@@ -5,6 +5,7 @@
 mod administration;
 mod bad_input;
 mod damage;
+mod deletion;
 mod groups;
 mod produce_and_fetch;
 mod replication;

@@ -291,34 +291,6 @@ fn ends_of_epochs_are_told() {
 }
 
 #[test]
-fn deleted_records_are_gone_on_every_replica() {
-    use kafka_wire::messages::delete_records::*;
-    let (mut cluster, id) = three();
-    let leader = cluster.leader(id);
-    for value in ["a", "b", "c"] {
-        cluster.produce(leader, "t", 0, -1, batch(&[value]));
-    }
-    let mut delete = |broker, offset| {
-        let partitions = vec![DeleteRecordsPartition { partition_index: 0, offset }];
-        let topics = vec![DeleteRecordsTopic { name: "t".into(), partitions }];
-        let frame = cluster.ask(broker, 2, &DeleteRecordsRequest { topics, timeout_ms: 1_000 });
-        let response: DeleteRecordsResponse<'_> = parse(&frame, 2);
-        let result = &response.topics[0].partitions[0];
-        (result.error_code, result.low_watermark)
-    };
-    assert_eq!(delete(leader, 2), (ErrorCode::None, 2));
-    assert_eq!(delete(leader, 9), (ErrorCode::OffsetOutOfRange, -1));
-    assert_eq!(cluster.fetch(leader, "t", 0, 0).error_code, ErrorCode::OffsetOutOfRange);
-    assert_eq!(cluster.fetch(leader, "t", 0, 2).log_start_offset, 2);
-    cluster.pass(SECOND);
-    cluster.kill(leader);
-    cluster.fence(leader);
-    let next = cluster.leader(id);
-    assert_eq!(cluster.list_offset(next, "t", 0, -2).offset, 2);
-    assert_eq!(cluster.fetch(next, "t", 0, 1).error_code, ErrorCode::OffsetOutOfRange);
-}
-
-#[test]
 fn retention_by_size_deletes_on_every_replica() {
     let (mut cluster, id) = three_with(1, &[("segment.bytes", "1024"), ("retention.bytes", "2048")]);
     let leader = cluster.leader(id);

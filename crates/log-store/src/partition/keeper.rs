@@ -7,6 +7,7 @@
 //! ```
 //! The checkpoint is durable before a bound that rests on it: below the bound no batch is read at a start.
 
+use log_core::Offset;
 use log_core::directory::{BOUND_FILE, LEADER_EPOCH_FILE};
 use log_core::mutation::{Mutation, mutated};
 
@@ -110,6 +111,18 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
+    /// The log start that a start after a power cut would find.
+    #[must_use]
+    pub fn durable_log_start(&self) -> Offset {
+        self.keeper.winner().map_or(Offset::ZERO, |bound| bound.log_start)
+    }
+
+    /// Whether a log start that was raised waits for its bound: at first the durable end lay below it.
+    pub(super) fn owes_log_start(&self) -> bool {
+        let durable = self.durable_log_start();
+        durable < self.offsets.log_start() && durable < self.present_bound().log_start
+    }
+
     /// Writes the bound if it is not what the disk says already and no job has the keeper.
     pub(super) fn write_bound_if_changed(&mut self, disk: &mut D) {
         let idle =
@@ -172,10 +185,15 @@ impl<D: Disk> PartitionLog<D> {
             }
             State::Rename(bound) => self.write_slot(disk, bound),
             State::Slot(slot, bound) => {
+                let before = self.durable_log_start();
                 if let Some(place) = self.keeper.slots.get_mut(slot) {
                     *place = Some(bound);
                 }
                 self.keeper.state = State::Idle;
+                let start = self.durable_log_start();
+                if start > before {
+                    self.events.push_back(LogEvent::DurableLogStart(start));
+                }
                 self.on_bound_written(disk, bound)
             }
         }
@@ -191,7 +209,7 @@ impl<D: Disk> PartitionLog<D> {
         }
         self.delete_below(disk, &bound)?;
         self.prune_snapshots(disk, &bound)?;
-        if self.timers.bound_due(u64::MAX) {
+        if self.timers.bound_due(u64::MAX) || bound.log_start < self.present_bound().log_start {
             self.write_bound_if_changed(disk);
         }
         Ok(())

@@ -86,7 +86,7 @@ impl<D: Disk> PartitionLog<D> {
         if self.job.is_some() {
             return self.run_job(disk);
         }
-        if self.timers.bound_due(BOUND_EVERY_BYTES) {
+        if self.timers.bound_due(BOUND_EVERY_BYTES) || self.owes_log_start() {
             self.write_bound_if_changed(disk);
         }
         if self.sync_is_awaited {

@@ -229,6 +229,8 @@ pub struct FoundRecord {
 pub enum LogEvent<F> {
     /// Everything below this offset is durable.
     DurableEnd(Offset),
+    /// A start after a power cut would find this log start, or a later one.
+    DurableLogStart(Offset),
     /// The recovery of an unclean stop is durable: the log may be served, counted and reported.
     Recovered {
         /// The log end.

@@ -33,6 +33,8 @@ pub(crate) struct Flow {
     undurable: VecDeque<(Offset, u64)>,
     /// The credit that the leader was told.
     told_credit: u64,
+    /// The log start that the leader was told.
+    told_log_start: Offset,
     ack_due: bool,
 }
 
@@ -64,6 +66,12 @@ impl Follower {
         self.check();
     }
 
+    /// A start after a power cut would find this log start.
+    pub fn handle_durable_log_start(&mut self, _now: MonoTime, start: Offset) {
+        self.log.durable_log_start = start;
+        self.check();
+    }
+
     /// The logs agree up to the own end: ask for what follows.
     pub(super) fn stream_from_end(&mut self, handshake: Handshake) {
         let (session, offset, credit) = (self.session, self.log.appended_end, self.settings.window_bytes);
@@ -78,6 +86,7 @@ impl Follower {
             durable_bytes: 0,
             undurable: VecDeque::new(),
             told_credit: credit,
+            told_log_start: Offset::ZERO,
             ack_due: true,
         });
     }
@@ -145,6 +154,18 @@ impl Follower {
             return Some(FollowerAction::LogStart(log_start));
         }
         None
+    }
+
+    /// L11: what is deleted here for good, where the leader does not know it. A log that begins at 0 has deleted nothing.
+    pub(super) fn next_log_start(&mut self) -> Option<FollowerAction> {
+        let (session, log_start) = (self.session, self.log.durable_log_start);
+        let State::Streaming(flow) = &mut self.state else { return None };
+        if !self.view.confirms_log_starts || log_start <= flow.told_log_start {
+            return None;
+        }
+        flow.told_log_start = log_start;
+        let frame = FollowerFrame::LogStart { session, log_start };
+        Some(FollowerAction::Send { stream: flow.handshake.stream, frame })
     }
 
     /// One ack for all that was appended and synced since the last one.

@@ -356,6 +356,24 @@ pub(crate) fn l9_a_follower_deletes_only_below_the_pushed_log_start() {
 }
 
 #[test]
+pub(crate) fn l11_a_follower_says_what_its_disk_has_deleted_and_no_more() {
+    let said = |log_start| FollowerFrame::LogStart { session: Session(1), log_start: Offset(log_start) };
+    let mut follower = opened(ISR, facts(2, 6, 10, 4));
+    let actions = answer(&mut follower, 4, 30, 0, &epochs(&[(4, 2)]));
+    assert!(sent(&actions).contains(&said(2)), "each session begins with it");
+    follower.handle_frame(at(4), STREAM, push_frame(push(1, 10, 10, 8), Bytes::new()), &EpochCache::new());
+    assert_eq!(sent(&follower_actions(&mut follower)), [], "it may still go back");
+    follower.handle_durable_log_start(at(5), Offset(8));
+    assert_eq!(sent(&follower_actions(&mut follower)), [said(8)]);
+    follower.handle_durable_log_start(at(6), Offset(8));
+    assert_eq!(sent(&follower_actions(&mut follower)), [], "said once");
+    let lower = changed(view(ISR), |view| view.confirms_log_starts = false);
+    follower.handle_view(at(7), lower);
+    follower.handle_durable_log_start(at(7), Offset(9));
+    assert_eq!(sent(&follower_actions(&mut follower)), [], "not every leader could read it");
+}
+
+#[test]
 pub(crate) fn a_failed_append_ends_everything() {
     let mut follower = streaming();
     pushed(&mut follower, 10, 11, batch(10, 5, 1));

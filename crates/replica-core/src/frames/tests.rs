@@ -87,6 +87,8 @@ fn the_bytes_of_a_followers_frames_are_frozen() {
     insta::assert_snapshot!("conflict", frozen(&conflict.encode(), fields));
     let bad = FollowerFrame::BadBatch { session: SESSION, offset: Offset(1_200) };
     insta::assert_snapshot!("bad_batch", frozen(&bad.encode(), &[("session", 8), ("offset", 8)]));
+    let start = FollowerFrame::LogStart { session: SESSION, log_start: Offset(700) };
+    insta::assert_snapshot!("log_start", frozen(&start.encode(), &[("session", 8), ("log start", 8)]));
 }
 
 #[test]
@@ -128,6 +130,7 @@ fn follower_frames() -> Vec<FollowerFrame> {
         FollowerFrame::Ack(ack()),
         FollowerFrame::Conflict { session, high_watermark: Offset(1_100), cut_to: offset },
         FollowerFrame::BadBatch { session, offset },
+        FollowerFrame::LogStart { session, log_start: offset },
     ])
 }
 

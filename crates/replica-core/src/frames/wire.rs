@@ -28,6 +28,7 @@ const FROM: u8 = 3;
 const ACK: u8 = 4;
 const CONFLICT: u8 = 5;
 const BAD_BATCH: u8 = 6;
+const LOG_START: u8 = 7;
 const REFUSED: u8 = 65;
 const LINEAGE: u8 = 66;
 const PUSH: u8 = 67;
@@ -76,6 +77,12 @@ struct ConflictHeader {
 struct BadBatchHeader {
     session: u64,
     offset: i64,
+}
+
+#[derive(Archive, Serialize, Deserialize)]
+struct LogStartHeader {
+    session: u64,
+    log_start: i64,
 }
 
 #[derive(Archive, Serialize, Deserialize)]
@@ -180,6 +187,9 @@ pub(super) fn follower_header(frame: &FollowerFrame) -> Vec<u8> {
         FollowerFrame::BadBatch { session, offset } => {
             header(BAD_BATCH, &BadBatchHeader { session: session.0, offset: offset.0 })
         }
+        FollowerFrame::LogStart { session, log_start } => {
+            header(LOG_START, &LogStartHeader { session: session.0, log_start: log_start.0 })
+        }
     }
 }
 
@@ -247,6 +257,10 @@ pub(super) fn read_follower(frame: &Frame) -> Result<FollowerFrame, DecodeError>
         BAD_BATCH => {
             let BadBatchHeader { session, offset } = read(kind, archive)?;
             FollowerFrame::BadBatch { session: Session(session), offset: offset_of(kind, offset)? }
+        }
+        LOG_START => {
+            let LogStartHeader { session, log_start } = read(kind, archive)?;
+            FollowerFrame::LogStart { session: Session(session), log_start: offset_of(kind, log_start)? }
         }
         found => return Err(DecodeError::Type { found }),
     })

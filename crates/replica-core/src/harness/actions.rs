@@ -119,6 +119,7 @@ impl World {
                 self.oracle.on_commit(broker, to.0, leader.view(), &self.logs, self.wiped);
                 self.logs[broker].high_watermark = to.0;
             }
+            LeaderAction::LowWatermark(to) => self.oracle.gone = self.oracle.gone.max(to.0),
             LeaderAction::Push(order) => self.push(broker, order),
             LeaderAction::RequestIsr { attempt, proposal } => {
                 let (from, incarnation) = (id(broker), self.processes[broker].incarnation);

@@ -7,6 +7,7 @@ use log_core::{Frame, Offset};
 use super::{Role, World, id, index};
 use crate::action::IsrAnswer;
 use crate::frames::{FOLLOWER_FRAME_LIMITS, FollowerFrame, LEADER_FRAME_LIMITS, LeaderFrame};
+use crate::view::LogFacts;
 
 impl World {
     /// One thing happens; most things are calm, some are faults.
@@ -79,10 +80,17 @@ impl World {
             return;
         }
         self.logs[broker].sync();
-        let (now, end) = (self.now, Offset(self.logs[broker].durable));
+        let LogFacts { durable_end: end, durable_log_start: start, .. } = self.logs[broker].facts();
+        let now = self.now;
         match &mut self.processes[broker].role {
-            Role::Leader(leader) => leader.handle_durable(now, end),
-            Role::Follower(follower) => follower.handle_durable(now, end),
+            Role::Leader(leader) => {
+                leader.handle_durable(now, end);
+                leader.handle_durable_log_start(now, start);
+            }
+            Role::Follower(follower) => {
+                follower.handle_durable(now, end);
+                follower.handle_durable_log_start(now, start);
+            }
             Role::None => {}
         }
         self.settle(broker);

@@ -30,6 +30,8 @@ pub(crate) enum Cut {
 pub(crate) struct FakeLog {
     /// What of `cells` is deleted.
     pub(crate) start: i64,
+    /// What of them would be after a power cut.
+    pub(crate) durable_start: i64,
     /// The offset of the first cell.
     base: i64,
     cells: Vec<Cell>,
@@ -60,6 +62,7 @@ impl FakeLog {
         let last = (self.start < self.end()).then(|| self.cell(self.end() - 1)).flatten();
         LogFacts {
             log_start: Offset(self.start),
+            durable_log_start: Offset(self.durable_start),
             high_watermark: Offset(self.high_watermark),
             appended_end: Offset(self.end()),
             durable_end: Offset(self.durable),
@@ -96,13 +99,16 @@ impl FakeLog {
 
     pub(crate) fn sync(&mut self) {
         self.durable = self.end();
+        self.durable_start = self.start;
     }
 
     pub(crate) fn finish_cut(&mut self) {
         match self.cut.take() {
             Some(Cut::To(to)) => self.truncate(to),
             Some(Cut::DropAll(at)) => {
-                *self = Self { start: at, base: at, high_watermark: at, durable: at, ..Self::default() };
+                let (start, durable_start, base) = (at, at, at);
+                let empty = Self { start, durable_start, base, ..Self::default() };
+                *self = Self { high_watermark: at, durable: at, ..empty };
             }
             None => {}
         }
@@ -124,6 +130,7 @@ impl FakeLog {
         let kept = random.between(self.durable, self.end());
         self.truncate(kept);
         self.durable = self.end();
+        self.start = self.durable_start;
         self.high_watermark =
             random.between(self.start, self.high_watermark.min(self.durable).max(self.start));
     }

@@ -37,6 +37,7 @@ impl Metadata {
             isr: (0..brokers).map(id).collect(),
             elr: Vec::new(),
             effective_min_isr: min_isr.min(brokers),
+            confirms_log_starts: true,
             replicas: (0..brokers).map(replica).collect(),
         };
         Self { history: Vec::from([first]), registrations: Vec::new() }

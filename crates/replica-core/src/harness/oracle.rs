@@ -15,6 +15,8 @@ pub(crate) struct Oracle {
     committed: Vec<u64>,
     /// The greatest log start that any leader chose.
     pub(crate) deleted: i64,
+    /// The greatest low watermark: what lies below it was said to be gone.
+    pub(crate) gone: i64,
 }
 
 impl Oracle {
@@ -65,6 +67,11 @@ impl Oracle {
     pub(crate) fn on_leading(&self, leader: usize, log: &FakeLog) {
         let missing = self.first_missing(log);
         assert_eq!(missing, None, "leader {leader} lacks a committed record, its log ends at {}", log.end());
+        let (start, gone) = (log.start, self.gone);
+        assert!(
+            start >= gone,
+            "leader {leader} begins at {start}, everything below {gone} was said to be gone"
+        );
     }
 
     /// Everyone that could be elected has every committed record on its disk.
@@ -75,6 +82,8 @@ impl Oracle {
             assert_eq!(self.first_missing(log), None, "{member} has a seat and lacks a committed record");
             let (durable, committed) = (log.durable, self.committed());
             assert!(durable >= committed, "{member} is durable up to {durable} of {committed} committed");
+            let (start, gone) = (log.durable_start, self.gone);
+            assert!(start >= gone, "{member} has a seat and would begin at {start} again, {gone} was said");
         }
     }
 

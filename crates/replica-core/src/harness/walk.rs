@@ -1,6 +1,6 @@
 //! A walk: steps as the choices say, then no more faults; at the end all has to be healed.
 
-use super::{Random, World, id, index};
+use super::{Random, Role, World, id, index};
 
 /// After a walk: no more faults, everything is delivered; then all replicas must be equal and in the ISR.
 fn heal(world: &mut World) {
@@ -49,6 +49,12 @@ fn assert_healed(world: &World) {
         assert_eq!(ends, expected, "end, durable end and HW of {} under leader {leader}", id(broker));
     }
     assert_eq!(world.oracle.committed(), leading.end(), "what was written is committed");
+    for (broker, log) in world.logs.iter().enumerate() {
+        // One may have deleted more, for a leader whose own log start went back.
+        assert!(log.start >= leading.start, "log start of {} under leader {leader}", id(broker));
+    }
+    let Role::Leader(machine) = &world.processes[index(leader)].role else { panic!("{leader} leads not") };
+    assert_eq!(machine.low_watermark().0, leading.start, "what is deleted everywhere is known to be");
 }
 
 /// So many steps by a seed.

@@ -32,18 +32,22 @@ struct Judged<'a> {
     view: &'a PartitionView,
     followers: &'a BTreeMap<BrokerId, Progress>,
     high_watermark: Offset,
+    low_watermark: Offset,
 }
 
 impl Judged<'_> {
     /// L4: the durable end, acknowledged in a session of this epoch under the current broker epoch, has reached the
-    /// high watermark and the epoch start.
+    /// high watermark and the epoch start; and what was or may have been said to be gone is gone there (L11).
     fn has_caught_up(&self, replica: &ReplicaView) -> bool {
         let Some(progress) = self.followers.get(&replica.broker) else { return false };
         let end = if on(Mutation::H15) { Some(progress.appended) } else { progress.durable };
         let same_registration = progress.broker_epoch == replica.broker_epoch || on(Mutation::H10);
         let started = |end: Offset| end >= self.identity.epoch_start || on(Mutation::H7);
+        let gone = self.low_watermark.max(self.identity.first_log_start);
+        let deleted = progress.log_start >= gone || !self.view.confirms_log_starts;
         !progress.behind
             && same_registration
+            && deleted
             && end.is_some_and(|end| end >= self.high_watermark && started(end))
     }
 
@@ -104,6 +108,7 @@ impl Leader {
             view: &self.view,
             followers: &self.followers,
             high_watermark: self.log.high_watermark,
+            low_watermark: self.low_watermark,
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Progress {
     pub(crate) durable: Option<Offset>,
     /// The appended end acknowledged in that session.
     pub(crate) appended: Offset,
+    /// The log start confirmed in that session; 0, which holds the low watermark, until one is.
+    pub(crate) log_start: Offset,
     /// It is in the ISR and showed an end below the high watermark (L7): unknown until its removal is applied, whatever
     /// it acknowledges.
     pub(crate) behind: bool,
@@ -72,6 +74,7 @@ impl Progress {
             stream: None,
             durable: None,
             appended: Offset::ZERO,
+            log_start: Offset::ZERO,
             behind: false,
             withheld: None,
             lag: Lag::unknown(now, target),

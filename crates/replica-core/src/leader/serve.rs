@@ -16,8 +16,11 @@ pub enum ReadBound {
     Upto(Offset),
     /// Between the high watermark and the appended end: wait, and come back empty. It is not out of range.
     Wait,
-    /// Below the log start, which never goes back: no leader has it any more.
+    /// Below the low watermark, which never goes back: no leader has it any more (L11).
     OutOfRange,
+    /// Below the log start, but not below the low watermark: another one may lead that has it still, or this one after a
+    /// power cut. Wait, and come back empty.
+    Deleting,
     /// Above the appended end. A leader that came after may have it: out of range only if [`Leader::confirm`] proves
     /// that there is none.
     Beyond,
@@ -57,6 +60,12 @@ impl Leader {
         self.log.high_watermark
     }
 
+    /// What lies below it is deleted, whoever leads (L11).
+    #[must_use]
+    pub const fn low_watermark(&self) -> Offset {
+        self.low_watermark
+    }
+
     /// The partition as it was applied last.
     #[must_use]
     pub const fn view(&self) -> &PartitionView {
@@ -91,8 +100,10 @@ impl Leader {
     /// How far a client may read from `offset` (R1).
     #[must_use]
     pub fn read_bound(&self, offset: Offset) -> ReadBound {
-        if offset < self.log.log_start {
+        if offset < self.low_watermark {
             ReadBound::OutOfRange
+        } else if offset < self.log.log_start {
+            ReadBound::Deleting
         } else if offset > self.log.appended_end {
             ReadBound::Beyond
         } else if offset < self.log.high_watermark {

@@ -27,6 +27,9 @@ impl Leader {
                 self.handle_from(now, stream, session, offset, credit);
             }
             FollowerFrame::Ack(ref ack) => self.handle_ack(now, stream, ack),
+            FollowerFrame::LogStart { session, log_start } => {
+                self.handle_confirmed_start(now, stream, session, log_start);
+            }
             FollowerFrame::Conflict { session, high_watermark, cut_to } => {
                 let alarm = |follower| LeaderAlarm::Conflict { follower, high_watermark, cut_to };
                 self.handle_trouble(now, stream, session, CloseReason::Conflict, alarm);
@@ -195,6 +198,7 @@ impl Leader {
         progress.broker_epoch = if on(Mutation::H10) { open.broker_epoch } else { progress.broker_epoch };
         progress.session = Some(open.session);
         progress.stream = Some(FollowerStream { id: stream, cursor: None });
+        progress.log_start = Offset::ZERO;
         if !on(Mutation::H8) && !on(Mutation::L7) {
             (progress.durable, progress.withheld) = (None, None);
             progress.appended = Offset::ZERO;
@@ -255,7 +259,11 @@ impl Leader {
     }
 
     /// The follower whose present session runs on `stream`. A frame of another session breaks the protocol.
-    fn session_on(&mut self, stream: StreamId, session: Session) -> Option<(BrokerId, &mut Progress)> {
+    pub(super) fn session_on(
+        &mut self,
+        stream: StreamId,
+        session: Session,
+    ) -> Option<(BrokerId, &mut Progress)> {
         let follower = *self.streams.get(&stream)?;
         let same = self.followers.get(&follower)?.session == Some(session);
         if !same && !on(Mutation::T13Ack) {
@@ -265,7 +273,7 @@ impl Leader {
         Some((follower, self.followers.get_mut(&follower)?))
     }
 
-    fn on_protocol_breach(&mut self, stream: StreamId) {
+    pub(super) fn on_protocol_breach(&mut self, stream: StreamId) {
         if let Some(&follower) = self.streams.get(&stream) {
             self.actions.push_back(LeaderAction::Alarm(LeaderAlarm::Protocol { follower }));
         }

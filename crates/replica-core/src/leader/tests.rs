@@ -407,7 +407,7 @@ pub(crate) fn r1_reads_between_high_watermark_and_end_wait_and_latest_is_not_ear
     let mut leader = leader(ALL, facts(3, 6, 10, 4));
     let bounds = [2, 3, 6, 10, 11].map(|offset| leader.read_bound(Offset(offset)));
     let upto = ReadBound::Upto(Offset(6));
-    assert_eq!(bounds, [ReadBound::OutOfRange, upto, ReadBound::Wait, ReadBound::Wait, ReadBound::Beyond]);
+    assert_eq!(bounds, [ReadBound::Deleting, upto, ReadBound::Wait, ReadBound::Wait, ReadBound::Beyond]);
     assert_eq!(leader.latest_offset(), None, "the epoch start is 10");
     for (stream, follower) in [(1, A), (2, B)] {
         join(&mut leader, 1, stream, follower, 10);

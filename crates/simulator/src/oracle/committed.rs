@@ -31,6 +31,8 @@ pub(super) struct Entry {
 pub(super) struct Committed {
     /// The greatest log start that a leader had.
     pub(super) start: i64,
+    /// Below this offset clients were told that everything is gone.
+    pub(super) gone: i64,
     /// How far a leader may raise it: what clients asked for.
     pub(super) may_start: i64,
     entries: Vec<Entry>,

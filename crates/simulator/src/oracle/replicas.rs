@@ -148,6 +148,7 @@ impl World {
         });
         if present {
             self.check_superset(broker, key, leader);
+            self.check_gone(broker, standing);
         }
         if let Some(before) = before.filter(|_| led) {
             self.check_refusal(broker, standing, leader, before);
@@ -194,6 +195,19 @@ impl World {
                 leader.maximal_isr
             );
             self.oracle.violate("quorum superset", text);
+        }
+    }
+
+    /// L11: what a client was told to be gone, the leader that counts does not have again.
+    fn check_gone(&mut self, broker: usize, standing: &ReplicaStanding) {
+        let (key, start) = (standing.partition, standing.offsets.log_start().0);
+        let gone = self.oracle.committed.get(&key).map_or(0, |found| found.gone);
+        if start < gone && !self.oracle.deleted.contains(&key.topic_id) {
+            let text = format!(
+                "leader {broker} begins {} at {start}, a client was told that it begins at {gone}",
+                words(key)
+            );
+            self.oracle.violate("gone", text);
         }
     }
 
@@ -400,7 +414,10 @@ impl World {
                 "position {position} of {} is out of range for the leader of epoch {epoch:?}, {start} to {end} is there",
                 words(key)
             );
-            self.oracle.violate("out of range", text);
+            return self.oracle.violate("out of range", text);
+        }
+        if let Some(found) = self.oracle.committed.get_mut(&key).filter(|_| position < start) {
+            found.gone = found.gone.max(position + 1);
         }
     }
 

@@ -92,7 +92,7 @@ impl Cluster {
                 endpoint(Listener::Replica, port + 1),
             ],
             shards: self.shards,
-            feature_level_max: 1,
+            feature_level_max: record::FEATURE_LEVEL_MAX,
             report,
         };
         let answer = self.apply(MetadataRecord::RegisterBroker(Box::new(register))).unwrap();

@@ -107,7 +107,8 @@ impl Cluster {
             waiting: VecDeque::new(),
         };
         let configs = configs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let form = record::FormCluster { cluster_id: ClusterId([7; 16]), feature_level: 1, configs };
+        let (cluster_id, feature_level) = (ClusterId([7; 16]), record::FEATURE_LEVEL_MAX);
+        let form = record::FormCluster { cluster_id, feature_level, configs };
         cluster.apply(MetadataRecord::FormCluster(form)).unwrap();
         for broker in 1..=brokers {
             cluster.start(broker, MemoryDisk::new(), false);

@@ -189,6 +189,47 @@ fn t12_the_log_start_reaches_the_disk_before_anything_is_deleted_and_stays_below
 }
 
 #[test]
+fn a_log_start_is_durable_once_its_bound_is_and_then_no_power_cut_takes_it_back() {
+    for seed in 0..20 {
+        let mut bench = bench();
+        bench.append_many(20, 10, 100);
+        bench.settle();
+        bench.log.set_high_watermark(Offset(200));
+        bench.disk.hold(true);
+        let now = bench.now;
+        bench.log.advance_log_start(&mut bench.disk, now, Offset(90));
+        bench.run();
+        assert_eq!(bench.log.durable_log_start(), Offset::ZERO);
+        assert!(!bench.events.contains(&LogEvent::DurableLogStart(Offset(90))));
+        bench.disk.hold(false);
+        bench.run();
+        assert_eq!(bench.log.durable_log_start(), Offset(90));
+        assert!(bench.events.contains(&LogEvent::DurableLogStart(Offset(90))));
+        bench.append(10, 100);
+        bench.disk.power_cut(seed);
+        let bench = Bench::open(bench.disk, options(), false);
+        assert_eq!(bench.log.offsets().log_start(), Offset(90), "seed {seed}");
+    }
+}
+
+/// A follower's high watermark, and its log start with it, may lie above its durable end, and no bound says so (D3).
+#[test]
+fn a_log_start_above_the_durable_end_is_written_as_soon_as_that_reaches_it() {
+    let mut bench = bench();
+    bench.append(10, 100);
+    bench.commit();
+    bench.disk.hold(true);
+    bench.append(10, 100);
+    bench.log.sync(&mut bench.disk);
+    bench.log.set_high_watermark(Offset(20));
+    let now = bench.now;
+    bench.log.advance_log_start(&mut bench.disk, now, Offset(15));
+    bench.disk.hold(false);
+    bench.run();
+    assert_eq!(bench.log.durable_log_start(), Offset(15));
+}
+
+#[test]
 fn the_segment_in_which_the_bound_ends_is_not_deleted_below_the_log_start() {
     let roll = RollPolicy { segment_bytes: 2_000, ..RollPolicy::default() };
     let options = LogOptions { roll, ..options() };

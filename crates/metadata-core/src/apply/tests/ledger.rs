@@ -43,7 +43,7 @@ fn the_feature_level_rises_only_to_what_every_broker_knows() {
     world.register(1);
     assert!(matches!(world.refused(raise(1)), Refusal::FeatureLevel { .. }));
     assert!(matches!(world.refused(raise(2)), Refusal::FeatureLevelRefused { .. }));
-    world.register_as(registration(2, 2, 2));
+    world.register_as(RegisterBroker { feature_level_max: 2, ..registration(2, 2, 2) });
     world.ok(raise(2));
     assert!(matches!(world.refused(raise(3)), Refusal::FeatureLevelRefused { .. }));
     let old = RegisterBroker { feature_level_max: 1, ..registration(3, 3, 1) };
