@@ -166,6 +166,7 @@ impl Accumulator {
         }
         let Some(topic) = self.topics.get_mut(&record.topic) else { return Err(self.want(record)) };
         let partition = topic.choose_partition(now.mono, record, &mut self.random)?;
+        let used_bytes = self.room.used_bytes;
         let headers: Vec<RecordHeader<'_>> = record
             .headers
             .iter()
@@ -179,12 +180,20 @@ impl Accumulator {
             headers: &headers,
         };
         let appended = topic.put(now.mono, partition, &encoded, &mut self.room);
-        appended.map_err(|refusal| refusal.of(&record.topic, partition))
+        let appended = appended.map_err(|refusal| refusal.of(&record.topic, partition))?;
+        if record.partition.is_none() && record.key.is_none() {
+            topic.sticky.put(self.room.used_bytes - used_bytes);
+        }
+        if appended.closed {
+            topic.sticky.batch_closed(partition);
+        }
+        Ok(appended)
     }
 
     /// The topic has this many partitions, and those `available` have a leader.
     pub fn topic_ready(&mut self, topic: &Arc<str>, partitions: u32, available: Vec<u32>) {
         if let Some(entry) = self.topics.get_mut(topic) {
+            entry.sticky.leaders_changed(&available);
             entry.state = TopicState::Ready { partitions, available };
         }
     }
@@ -370,14 +379,9 @@ impl Topic {
                 if !room.has(charge) {
                     return Err(Misfit::NoRoom);
                 }
-                let appended = batch.push(record, measured, charge, partition, room);
-                if appended.closed {
-                    self.sticky.batch_closed(partition);
-                }
-                return Ok(appended);
+                return Ok(batch.push(record, measured, charge, partition, room));
             }
             batch.closed = true;
-            self.sticky.batch_closed(partition);
         }
         match room.open(now, record) {
             Ok((batch, measured)) => {
@@ -385,9 +389,6 @@ impl Topic {
                 let batch = queue.back_mut().expect("a batch was just put in");
                 let charge = measured.batch_bytes + BATCH_OVERHEAD_BYTES;
                 let appended = batch.push(record, measured, charge, partition, room);
-                if appended.closed {
-                    self.sticky.batch_closed(partition);
-                }
                 Ok(Appended { wake: true, ..appended })
             }
             Err(misfit) => {
