@@ -101,6 +101,10 @@ impl<D: Disk> Partition<D> {
         match self.reads.remove(&ticket.sequence) {
             Some(WaitingRead::Fetch { origin, high_watermark }) => match result {
                 Ok(read) => self.answer_fetch(core, origin, high_watermark, read),
+                // Deleted meanwhile here, and perhaps not for good: the next try is told which (L11).
+                Err(ReadError::OutOfRange { .. }) => {
+                    core.answer(origin, PartitionAnswer::Failed(PartitionError::OffsetNotAvailable));
+                }
                 Err(error) => core.answer(origin, PartitionAnswer::Failed(read_error(error))),
             },
             Some(WaitingRead::Push { stream, push }) => match result {
