@@ -2,28 +2,75 @@
 //!
 //! Tokio's own socket is watched for both, always. The system tells of room each time a datagram that was sent has left, so every send
 //! wakes the thread once more, for nothing: the buffer for sending is hardly ever full.
+//!
+//! Locks: only the task of its endpoint takes the one of a socket, so that it never waits.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::Sleep;
 
 use crate::transport::MTU_MAX;
 
 /// The longest run of datagrams that the system joins for one receipt, in bytes.
 const JOINED_BYTES_MAX: usize = 65_535;
 
+/// The first pause after an error of the system; each further one in a row is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// The longest pause (a guess: less than the time between two heartbeats of a peer).
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// The pauses after errors that pass by themselves. Whoever tried again at once would keep the thread busy while they last.
+#[derive(Debug, Default)]
+struct Pauses {
+    present: Option<Pin<Box<Sleep>>>,
+    in_a_row: u32,
+}
+
+impl Pauses {
+    /// Begins the next pause; `cx` is woken when it is over.
+    fn begin(&mut self, cx: &mut Context<'_>) {
+        self.present = Some(Box::pin(tokio::time::sleep(pause(self.in_a_row))));
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        // A new pause is not over; this has `cx` woken.
+        let _ = self.poll_over(cx);
+    }
+
+    /// Waits for the end of the present pause, if there is one.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(present) = &mut self.present {
+            ready!(present.as_mut().poll(cx));
+            self.present = None;
+        }
+        Poll::Ready(())
+    }
+
+    /// It went well: the next pause is short again.
+    const fn end_row(&mut self) {
+        self.in_a_row = 0;
+    }
+}
+
+fn pause(in_a_row: u32) -> Duration {
+    PAUSE_MIN.saturating_mul(1 << in_a_row.min(10)).min(PAUSE_MAX)
+}
+
 #[derive(Debug)]
 pub(crate) struct Socket {
     arriving: AsyncFd<UdpSocket>,
+    /// After errors of receipts.
+    pauses: Mutex<Pauses>,
     state: UdpSocketState,
     /// There was no room for the last datagram. Connections ask for room before each that they send.
     is_full: AtomicBool,
@@ -34,7 +81,8 @@ impl Socket {
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         // It also has the socket not block.
         let state = UdpSocketState::new((&socket).into())?;
-        Ok(Self { arriving: watch(socket, Interest::READABLE)?, state, is_full: AtomicBool::new(false) })
+        let arriving = watch(socket, Interest::READABLE)?;
+        Ok(Self { arriving, pauses: Mutex::default(), state, is_full: AtomicBool::new(false) })
     }
 
     /// The same socket under another number, watched for room.
@@ -45,7 +93,7 @@ impl Socket {
 
 impl AsyncUdpSocket for Socket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Room { socket: self, watched: None })
+        Box::pin(Room { socket: self, watched: None, pauses: Pauses::default() })
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -62,14 +110,19 @@ impl AsyncUdpSocket for Socket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
+        let mut pauses = self.pauses.lock().expect("nothing that is done with the lock held panics");
+        ready!(pauses.poll_over(cx));
         loop {
             let mut arrived = ready!(self.arriving.poll_read_ready(cx))?;
             match arrived.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, meta)) {
-                Ok(Ok(count)) => return Poll::Ready(Ok(count)),
+                Ok(Ok(count)) => {
+                    pauses.end_row();
+                    return Poll::Ready(Ok(count));
+                }
                 // An endpoint that is told of an error ends for good, but memory is short for a moment only.
                 Ok(Err(e)) => {
                     tracing::warn!("datagrams could not be received: {e}");
-                    cx.waker().wake_by_ref();
+                    pauses.begin(cx);
                     return Poll::Pending;
                 }
                 Err(_nothing_there) => {}
@@ -108,6 +161,7 @@ fn watch<T: Into<OwnedFd> + AsRawFd>(file: T, interest: Interest) -> io::Result<
 struct Room {
     socket: Arc<Socket>,
     watched: Option<AsyncFd<OwnedFd>>,
+    pauses: Pauses,
 }
 
 impl UdpPoller for Room {
@@ -117,11 +171,13 @@ impl UdpPoller for Room {
             return Poll::Ready(Ok(()));
         }
         if self.watched.is_none() {
+            ready!(self.pauses.poll_over(cx));
             // A connection that is told of an error is driven no more, and nobody hears of it; numbers for files are short for a while only.
             let Ok(watched) = self.socket.another_watched() else {
-                cx.waker().wake_by_ref();
+                self.pauses.begin(cx);
                 return Poll::Pending;
             };
+            self.pauses.end_row();
             self.watched = Some(watched);
         }
         let room = match &self.watched {
@@ -177,10 +233,46 @@ mod tests {
         }
     }
 
+    /// Receives into buffers of its own.
+    fn poll_receive(socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffers = vec![vec![0; 1 << 16]; quinn::udp::BATCH_SIZE];
+        let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+        socket.poll_recv(cx, &mut slices, &mut vec![RecvMeta::default(); quinn::udp::BATCH_SIZE])
+    }
+
+    #[tokio::test]
+    async fn after_an_error_of_a_receipt_there_is_a_pause_and_then_it_goes_on() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let there = other.local_addr().unwrap();
+        drop(other);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // The answer to what nobody receives is an error of the next receipt, before what arrives behind it.
+        socket.connect(there).unwrap();
+        socket.send(b"x").unwrap();
+        UdpSocket::bind(there).unwrap().send_to(b"one", socket.local_addr().unwrap()).unwrap();
+        let (socket, mut paused) = (Socket::new(socket).unwrap(), false);
+        let received = poll_fn(|cx| {
+            let polled = poll_receive(&socket, cx);
+            paused |= socket.pauses.lock().unwrap().present.is_some();
+            polled
+        });
+        assert_eq!(received.await.unwrap(), 1);
+        assert!(paused);
+        let pauses = socket.pauses.lock().unwrap();
+        assert!(pauses.present.is_none() && pauses.in_a_row == 0);
+    }
+
+    #[test]
+    fn pauses_in_a_row_grow_to_a_limit() {
+        let pauses: Vec<u128> = (0..9).map(|in_a_row| pause(in_a_row).as_millis()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 100, 100]);
+        assert_eq!(pause(u32::MAX), PAUSE_MAX);
+    }
+
     #[tokio::test]
     async fn a_socket_without_room_is_watched_until_it_has_some() {
         let (socket, _other) = pair();
-        let mut room = Room { socket: socket.clone(), watched: None };
+        let mut room = Room { socket: socket.clone(), watched: None, pauses: Pauses::default() };
         for full in [false, true, true, false] {
             socket.is_full.store(full, Ordering::Relaxed);
             let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut room).poll_writable(cx))).await;
