@@ -269,14 +269,14 @@ where
         let answer = service.answer(&request.payload).await?;
         // First, so that a heartbeat leaves in the same packet as the answer.
         host.with(Control::handle_company);
-        sender.send(&mut framed(answer)).await?;
+        sender.send(&mut framed(answer.into())).await?;
     }
     sender.finish();
     Ok(())
 }
 
-fn framed(payload: Vec<u8>) -> [Bytes; 2] {
-    [frame_head(&[], payload.len()).into(), payload.into()]
+fn framed(payload: Bytes) -> [Bytes; 2] {
+    [frame_head(&[], payload.len()).into(), payload]
 }
 
 type Request = (QuorumMember, Vec<u8>, oneshot::Sender<Result<Vec<u8>, CallError>>);
@@ -319,13 +319,12 @@ impl RaftCaller {
         D: Disk + 'static,
         Q: MetadataQuorum + 'static,
     {
-        let ways = Rc::new(Ways { pool, idle: RefCell::default() });
+        let ways = Rc::<Ways>::default();
         while let Some((member, request, mut reply)) = self.receiver.recv().await {
-            let (ways, host) = (ways.clone(), host.clone());
+            let (pool, ways, host) = (pool.clone(), ways.clone(), host.clone());
             spawn_local(async move {
                 // Not given up with the call, which has less time than a connection may take: the next call finds it there.
-                let connection =
-                    ways.pool.connection(member.broker, &member.addresses, Target::Control).await;
+                let connection = pool.connection(member.broker, &member.addresses, Target::Control).await;
                 tokio::select! {
                     biased;
                     // Raft gives up a call by dropping its receiver.
@@ -344,13 +343,42 @@ type RaftStream = (FrameSender, FrameReceiver);
 
 /// The ways to the other nodes of the quorum. A stream that has brought an answer carries the next request: one of its own for each would
 /// be opened and closed at both ends with every heartbeat.
+#[derive(Default)]
 struct Ways {
-    pool: Pool,
     /// The streams that wait for a request, with the connection that they belong to.
     idle: RefCell<BTreeMap<BrokerId, (PeerConnection, Vec<RaftStream>)>>,
 }
 
 impl Ways {
+    /// Asks the node at the other end of a connection. A stream that was kept may have been ended there, or be of a build that ends each
+    /// after one answer: what was asked on it in vain is asked once more on a new one, at once. Raft may hear a request twice.
+    async fn ask(
+        &self,
+        broker: BrokerId,
+        connection: PeerConnection,
+        request: Bytes,
+    ) -> Result<Vec<u8>, StreamError> {
+        let asked = request.len();
+        let on_kept = match self.take(broker, &connection) {
+            Some(mut stream) => {
+                exchange(&mut stream, request.clone()).await.ok().map(|answer| (stream, answer))
+            }
+            None => None,
+        };
+        let (stream, answer) = match on_kept {
+            Some(answered) => answered,
+            None => {
+                let mut stream = connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await?;
+                let answer = exchange(&mut stream, request).await?;
+                (stream, answer)
+            }
+        };
+        if asked.max(answer.len()) <= KEPT_MESSAGE_BYTES_MAX {
+            self.keep(broker, connection, stream);
+        }
+        Ok(answer)
+    }
+
     /// A stream of a connection that waits for a request.
     fn take(&self, broker: BrokerId, connection: &PeerConnection) -> Option<RaftStream> {
         match self.idle.borrow_mut().get_mut(&broker) {
@@ -382,16 +410,7 @@ async fn call(
         unreachable(address(member), std::io::Error::other(cause))
     };
     let connection = connection.map_err(|e| failed(e.into()))?;
-    let asked = request.len();
-    let mut stream = match ways.take(member.broker, &connection) {
-        Some(stream) => stream,
-        None => connection.open(StreamKind::Raft, RAFT_STREAM_VERSION).await.map_err(|e| failed(e.into()))?,
-    };
-    let answer = exchange(&mut stream, request).await.map_err(|e| failed(e.into()))?;
-    if asked.max(answer.len()) <= KEPT_MESSAGE_BYTES_MAX {
-        ways.keep(member.broker, connection, stream);
-    }
-    Ok(answer)
+    ways.ask(member.broker, connection, request.into()).await.map_err(|e| failed(e.into()))
 }
 
 fn address(member: &QuorumMember) -> String {
@@ -403,8 +422,63 @@ fn unreachable(address: String, cause: impl Into<std::io::Error>) -> CallError {
     CallError::Unreachable { address, cause: cause.into() }
 }
 
-async fn exchange((sender, receiver): &mut RaftStream, request: Vec<u8>) -> Result<Vec<u8>, StreamError> {
+async fn exchange((sender, receiver): &mut RaftStream, request: Bytes) -> Result<Vec<u8>, StreamError> {
     sender.send(&mut framed(request)).await?;
     let answer = receiver.next(RAFT_FRAME_LIMITS).await?.ok_or(StreamError::Cut)?;
     Ok(answer.payload.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use log_core::ClusterId;
+    use replica::{ClusterCa, PeerEndpoint};
+
+    use super::*;
+
+    const TWO: BrokerId = BrokerId(2);
+
+    /// Two brokers, the first of which has called the second: both ends, and the endpoints that must live on.
+    async fn connected() -> (PeerConnection, PeerConnection, [PeerEndpoint; 2]) {
+        let ca = ClusterCa::create(ClusterId([1; 16])).unwrap();
+        let bind =
+            |broker| PeerEndpoint::bind("127.0.0.1:0".parse().unwrap(), &ca.issue(broker).unwrap()).unwrap();
+        let (one, two) = (bind(BrokerId(1)), bind(TWO));
+        let addresses = [("127.0.0.1".to_owned(), two.local_addr().unwrap().port())];
+        let arrive = async { two.accept().await.unwrap().complete().await.unwrap() };
+        let (called, arrived) = tokio::join!(one.connect(TWO, &addresses, Target::Control), arrive);
+        (called.unwrap(), arrived, [one, two])
+    }
+
+    /// Answers each request with itself, as many on each stream as are given; gives how many streams there were.
+    async fn echo(connection: &PeerConnection, answers: usize, streams: &Cell<usize>) {
+        while let Ok((mut sender, mut receiver)) = connection.accept().await {
+            streams.set(streams.get() + 1);
+            receiver.hello().await.unwrap();
+            for _ in 0..answers {
+                let Ok(Some(request)) = receiver.next(RAFT_FRAME_LIMITS).await else { break };
+                sender.send(&mut framed(request.payload)).await.unwrap();
+            }
+            sender.finish();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_ends_a_stream_after_each_answer_costs_a_new_stream_and_no_call() {
+        for (answers, expected) in [(1, 4), (2, 2), (4, 1)] {
+            let (called, arrived, _endpoints) = connected().await;
+            let (ways, streams) = (Ways::default(), Cell::new(0));
+            let calls = async {
+                for number in 0..4_u8 {
+                    let answer = ways.ask(TWO, called.clone(), Bytes::from(vec![number; 9])).await;
+                    assert_eq!(answer.unwrap(), vec![number; 9]);
+                }
+            };
+            tokio::select! {
+                biased;
+                () = calls => {}
+                () = echo(&arrived, answers, &streams) => panic!("the connection ended"),
+            }
+            assert_eq!(streams.get(), expected, "{answers} answers on each stream");
+        }
+    }
 }
