@@ -182,6 +182,8 @@ fn properties(folder: &Path, port: u16, controller: u16) -> String {
         format!("log.dirs={}", folder.join("data").display()),
         "offsets.topic.replication.factor=1".to_owned(),
         "group.initial.rebalance.delay.ms=0".to_owned(),
+        // Records of stories are as old as they say. Half a minute after its start Kafka would remove those of more than a week.
+        "log.retention.ms=-1".to_owned(),
     ];
     lines.join("\n") + "\n"
 }
