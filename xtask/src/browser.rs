@@ -59,12 +59,22 @@ pub(crate) fn all() -> Result<()> {
     })
 }
 
+/// Installs what they need from elsewhere.
+pub(crate) fn fetch() -> Result<()> {
+    Tools::fetch(&folder()).map(drop)
+}
+
+/// Where they keep their things.
+fn folder() -> PathBuf {
+    workspace::target_dir().join("browser")
+}
+
 /// Runs the stories.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some((package, binary)) = options.bench_link.as_ref().zip(options.binary.as_ref()) {
         return bench::inside(binary, package);
     }
-    let folder = workspace::target_dir().join("browser");
+    let folder = folder();
     let tools = Tools::install(&folder)?;
     unit_tests()?;
     let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?.canonicalize()?;
@@ -102,11 +112,16 @@ struct Tools {
 impl Tools {
     /// Installs what is not there and builds the package.
     fn install(folder: &Path) -> Result<Self> {
+        let programs = Self::fetch(folder)?;
+        Ok(Self { package: package::make(&wasm::tree()?)?, programs })
+    }
+
+    /// Installs what is not there, and says where the programs from npm are.
+    fn fetch(folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         tools::program(CHROMIUM, CHROMIUM)?;
         tools::program("npm", "npm")?;
-        let package = package::make(&wasm::tree()?)?;
-        Ok(Self { package, programs: install(&folder.join("tools"))? })
+        install(&folder.join("tools"))
     }
 
     /// Tells the JavaScript where everything is.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{codegen, defaults, faults, fuzz, guard, layers, sim, soak, test, tidy, tools, workspace};
+use crate::{codegen, defaults, faults, fetch, fuzz, guard, layers, sim, soak, test, tidy, tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -16,10 +16,11 @@ pub(crate) struct Options {
 /// Runs the checks, then the tests.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let before = workspace::changes()?;
-    let mut all = checks();
+    let mut all = checks(options.quick);
     all.extend(test::steps());
     all.extend(sim::steps());
     if !options.quick {
+        all.push(fetch::awaited());
         all.push(Step::inside("instruction counts", guard::check));
         all.extend(test::cluster_steps());
         all.push(Step::inside("soak, a share", soak::share));
@@ -33,9 +34,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     result
 }
 
-fn checks() -> Vec<Step> {
-    vec![
-        Step::inside("toolchain", tools::toolchain),
+fn checks(quick: bool) -> Vec<Step> {
+    let mut all = vec![Step::inside("toolchain", tools::toolchain)];
+    if !quick {
+        all.push(fetch::begun());
+    }
+    all.extend([
         test::pages(),
         Step::cargo("format", &["fmt", "--all", "--check"], 2),
         Step::cargo("format of fuzz", &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], 2),
@@ -62,5 +66,6 @@ fn checks() -> Vec<Step> {
         faults::clippy(),
         Step::cargo("documentation", &["doc", "--quiet", "--locked", "--workspace", "--no-deps"], 10)
             .with("RUSTDOCFLAGS", "-D warnings"),
-    ]
+    ]);
+    all
 }

@@ -49,10 +49,21 @@ pub(crate) fn small(binary: &Path) -> Result<()> {
     run(&Options { size: Size::Small, clients: Vec::new(), binary: Some(binary.to_path_buf()) })
 }
 
-/// Runs the matrix and what belongs to it.
-pub(crate) fn run(options: &Options) -> Result<()> {
+/// Installs every client that is not ours.
+pub(crate) fn fetch() -> Result<()> {
+    client::Tools::install(&folder()?, Path::new(""), &Client::ALL).map(drop)
+}
+
+/// Where they and the file are kept.
+fn folder() -> Result<PathBuf> {
     let folder = workspace::target_dir().join("compat");
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    Ok(folder)
+}
+
+/// Runs the matrix and what belongs to it.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let folder = folder()?;
     let clients = if options.clients.is_empty() { Client::ALL.to_vec() } else { options.clients.clone() };
     let binary = options.binary.clone().map_or_else(cluster::build::release, Ok)?.canonicalize()?;
     let tools = client::Tools::install(&folder, &binary, &clients)?;

@@ -13,6 +13,7 @@ mod codegen;
 mod compat;
 mod defaults;
 mod faults;
+mod fetch;
 mod fix;
 mod fuzz;
 mod guard;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::{self, Step};
-use crate::{browser, cluster, compat, faults, tools, wasm, workspace};
+use crate::{browser, cluster, compat, faults, fetch, tools, wasm, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -35,14 +35,19 @@ pub(crate) const PROPTEST_SEED: &str = "20261201";
 
 /// Runs everything.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut first = vec![Step::inside("toolchain", tools::toolchain)];
     let mut all = steps();
     if !options.quick {
+        if options.only.is_none() {
+            first.push(fetch::begun());
+            all.push(fetch::awaited());
+        }
         all.extend(cluster_steps());
     }
     if let Some(text) = &options.only {
         all.retain(|step| step.name().contains(text.as_str()));
     }
-    let mut first = vec![Step::inside("toolchain", tools::toolchain), pages()];
+    first.push(pages());
     first.append(&mut all);
     steps::run(first)
 }

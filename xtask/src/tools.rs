@@ -44,7 +44,8 @@ pub(crate) fn fuzzing() -> Result<()> {
     process::run(&mut install, INSTALL_LIMIT).map(drop)
 }
 
-fn nightly() -> Result<()> {
+/// Installs a nightly compiler unless there is one.
+pub(crate) fn nightly() -> Result<()> {
     ensure(&["toolchain", "list"], NIGHTLY, &["toolchain", "install", NIGHTLY, "--profile", "minimal"])
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn make(tree: &Path) -> Result<PathBuf> {
     tools::program("npm", "npm")?;
     let client = tree.join("client");
     let package = workspace::target_dir().join("package");
-    let programs = install(&workspace::target_dir().join("package-tools"))?;
+    let programs = install(&folder_of_tools())?;
     fs::create_dir_all(&package)?;
     bundle(&programs, &client, &package)?;
     optimise(&programs, &client.join(WASM_FILE), &package.join(WASM_FILE))?;
@@ -39,6 +39,16 @@ pub(crate) fn make(tree: &Path) -> Result<PathBuf> {
     }
     weigh(&package)?;
     Ok(package)
+}
+
+/// Installs what makes it.
+pub(crate) fn fetch() -> Result<()> {
+    tools::program("npm", "npm")?;
+    install(&folder_of_tools()).map(drop)
+}
+
+fn folder_of_tools() -> PathBuf {
+    workspace::target_dir().join("package-tools")
 }
 
 /// Packs the package as npm would publish it, into `folder`.
