@@ -64,7 +64,7 @@ async fn produce(client: &Client, arguments: &Arguments) -> Result<(u64, u64)> {
 
 async fn consumer(client: &Client, arguments: &Arguments) -> Result<Consumer> {
     let builder = client.consumer(arguments.topic.as_str()).start(Start::Earliest);
-    Ok(builder.prefetch_bytes_max(arguments.buffer_bytes).build().await?)
+    Ok(builder.build().await?)
 }
 
 async fn consume(mut consumer: Consumer, count: u64) -> Result<(u64, u64)> {

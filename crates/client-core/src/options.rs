@@ -178,7 +178,7 @@ pub struct ConsumerOptions {
     pub on_lost_position: OnLostPosition,
     /// The group, if there is one.
     pub group: Option<GroupOptions>,
-    /// The most bytes of fetched batches that wait to be read, over all partitions. One batch may exceed it. Default 32 MiB.
+    /// The most bytes of fetched batches that wait to be read, over all partitions. One batch may exceed it. Default 16 MiB.
     pub prefetch_bytes_max: usize,
     /// The most bytes of one answer to a fetch. Default 8 MiB.
     pub fetch_bytes_max: usize,
@@ -232,7 +232,7 @@ impl ConsumerOptions {
             start: Start::Latest,
             on_lost_position: OnLostPosition::Earliest,
             group: None,
-            prefetch_bytes_max: 32 << 20,
+            prefetch_bytes_max: 16 << 20,
             fetch_bytes_max: 8 << 20,
             partition_bytes_max: 1 << 20,
             fetch_bytes_min: 1,

@@ -136,7 +136,7 @@ impl ConsumerBuilder {
         self
     }
 
-    /// The most bytes of fetched batches that wait to be read. Default 32 MiB.
+    /// The most bytes of fetched batches that wait to be read. Default 16 MiB.
     pub const fn prefetch_bytes_max(mut self, bytes: usize) -> Self {
         self.options.prefetch_bytes_max = bytes;
         self
