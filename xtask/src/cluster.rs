@@ -1,6 +1,7 @@
 //! `cargo xtask cluster`: a cluster of real processes on this machine, by one command. Builds, starts, waits until
 //! everything can be led, shows where it is, and stops all of it again; or runs a command against it, or measures it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,7 +24,7 @@ mod screen;
 mod task;
 
 use layout::Layout;
-use node::{Node, Running};
+use node::{How, Node, Running};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -58,7 +59,7 @@ pub(crate) enum Event {
     /// Ctrl-C, or a request to end.
     Interrupted,
     /// A broker's process ended.
-    Ended { node: u16, pid: u32, how: String },
+    Ended { node: u16, pid: u32, how: How },
     /// The command of `--run` ended with this code.
     TaskEnded(u8),
 }
@@ -130,9 +131,7 @@ impl Cluster {
 
     /// Starts the process of a node anew, and waits for nothing.
     pub(crate) fn start_again(&mut self, node: u16) -> Result<()> {
-        let Some(known) = self.layout.nodes.iter().find(|known| known.id == node) else {
-            bail!("there is no node {node}")
-        };
+        let Some(known) = self.node(node) else { bail!("there is no node {node}") };
         self.running.push(Running::start(known, &self.layout, self.sender.clone())?);
         Ok(())
     }
@@ -151,9 +150,15 @@ impl Cluster {
             // The command's own output must stay clean.
             Some(_) => eprintln!("{screen}"),
         }
+        let by_hand = task.is_none();
         let task =
             task.map(|command| task::Task::start(command, &self.layout, self.sender.clone())).transpose()?;
-        self.await_end(task)
+        let code = self.await_end(task)?;
+        if by_hand {
+            let stopped = self.stop();
+            println!("{}", screen::stopped(&self.layout, stopped));
+        }
+        Ok(code)
     }
 
     /// Waits until every partition can be led; `None` if that was interrupted.
@@ -192,10 +197,7 @@ impl Cluster {
                     return Ok(if task.is_some() { ExitCode::from(130) } else { ExitCode::SUCCESS });
                 }
                 Event::Ended { node, pid, how } => {
-                    eprintln!(
-                        "node {node} (process {pid}) {how}; its last lines:\n{}",
-                        self.last_lines(node)
-                    );
+                    eprintln!("node {node} (process {pid}) {how}; {}", self.last_words(node, &how));
                     alive -= 1;
                     ensure!(alive > 0 || task.is_some(), "every broker has ended");
                     if task.is_none() {
@@ -207,7 +209,15 @@ impl Cluster {
     }
 
     fn last_lines(&self, node: u16) -> String {
-        self.layout.nodes.iter().find(|known| known.id == node).map(Node::last_lines).unwrap_or_default()
+        self.node(node).map(Node::last_lines).unwrap_or_default()
+    }
+
+    fn last_words(&self, node: u16, how: &How) -> String {
+        self.node(node).map(|node| node.last_words(how)).unwrap_or_default()
+    }
+
+    fn node(&self, id: u16) -> Option<&Node> {
+        self.layout.nodes.iter().find(|known| known.id == id)
     }
 
     /// Ctrl-C was typed, or a broker has died: what a caller that does something else meanwhile looks at.
@@ -215,15 +225,17 @@ impl Cluster {
         match self.events.try_recv() {
             Ok(Event::Interrupted) => bail!("interrupted"),
             Ok(Event::Ended { node, pid, how }) => {
-                bail!("node {node} (process {pid}) {how}; its last lines:\n{}", self.last_lines(node))
+                bail!("node {node} (process {pid}) {how}; {}", self.last_words(node, &how))
             }
             Ok(Event::TaskEnded(_)) | Err(_) => Ok(()),
         }
     }
 
-    /// Stops every process of this cluster, also those that a command started again.
-    pub(crate) fn stop(&mut self) {
-        self.running.iter_mut().for_each(Running::ask_to_stop);
+    /// Stops every process of this cluster, also those that a command started again; how many there were.
+    pub(crate) fn stop(&mut self) -> usize {
+        let asked =
+            self.running.iter_mut().filter_map(|running| running.ask_to_stop().then_some(running.pid));
+        let asked: BTreeSet<u32> = asked.collect();
         let ours = node::started_again(&self.layout);
         ours.iter().for_each(|pid| node::terminate(*pid));
         let deadline = Instant::now() + node::STOP_LIMIT;
@@ -232,6 +244,7 @@ impl Cluster {
         }
         ours.iter().for_each(|pid| node::await_gone(*pid, deadline));
         self.forget_ends(|_| true);
+        asked.into_iter().chain(ours).collect::<BTreeSet<u32>>().len()
     }
 
     /// The ends that were asked for are no news to whoever starts the cluster or the node again.

@@ -88,7 +88,9 @@ impl System {
 
     pub(super) fn stop(&mut self) {
         match self {
-            Self::Highwater(cluster) => cluster.stop(),
+            Self::Highwater(cluster) => {
+                cluster.stop();
+            }
             Self::Kafka(kafka) => kafka.stop(),
             Self::Elsewhere(_) => {}
         }

@@ -1,12 +1,13 @@
 //! One broker's process: its command line, its log, its start and its end. Processes are ended by their ids alone.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ use super::ports::Ports;
 
 /// A broker that is asked to stop hands its leaderships over; after this long it is killed.
 pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// The number of the signal that no process can take.
+const KILLED: i32 = 9;
 
 const LAST_LINES: usize = 12;
 const LAST_BYTES: u64 = 8 * 1024;
@@ -70,6 +74,17 @@ impl Node {
         self.data_dir.join("format").exists()
     }
 
+    /// What goes with the news that the node's process has ended. One that was killed had no time to say anything: the end of its log
+    /// tells of its start.
+    pub(crate) fn last_words(&self, how: &How) -> String {
+        match how {
+            How::Signal(KILLED) => format!("its log is {}", self.log.display()),
+            How::Signal(_) | How::Code(_) | How::Unknown(_) => {
+                format!("its last lines:\n{}", self.last_lines())
+            }
+        }
+    }
+
     /// The end of the node's log, each line indented.
     pub(crate) fn last_lines(&self) -> String {
         let text = tail(&self.log).unwrap_or_default();
@@ -88,6 +103,35 @@ fn tail(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Code(i32),
+    Signal(i32),
+    Unknown(String),
+}
+
+impl From<ExitStatus> for How {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Unknown("ended".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(0) => f.write_str("stopped"),
+            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
+            Self::Unknown(how) => f.write_str(how),
+        }
+    }
 }
 
 /// A broker's process that this program started.
@@ -123,7 +167,7 @@ impl Running {
         let pid = child.id();
         let (sender, ended) = channel();
         thread::spawn(move || {
-            let how = child.wait().map_or_else(|error| error.to_string(), described);
+            let how = child.wait().map_or_else(|error| How::Unknown(error.to_string()), How::from);
             // Whoever waited may be gone; then nobody needs to know.
             let _ = events.send(Event::Ended { node, pid, how });
             let _ = sender.send(());
@@ -131,10 +175,13 @@ impl Running {
         Self { node, pid, ended }
     }
 
-    pub(crate) fn ask_to_stop(&mut self) {
-        if self.ended.try_recv().is_err() {
+    /// Asks the process to end; whether it has not ended already.
+    pub(crate) fn ask_to_stop(&mut self) -> bool {
+        let runs = self.ended.try_recv() == Err(TryRecvError::Empty);
+        if runs {
             terminate(self.pid);
         }
+        runs
     }
 
     /// Waits for the end, and forces it at the deadline.
@@ -145,15 +192,6 @@ impl Running {
             kill(self.pid);
             let _ = self.ended.recv();
         }
-    }
-}
-
-fn described(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => "stopped".to_owned(),
-        (Some(code), _) => format!("ended with code {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
     }
 }
 
@@ -227,6 +265,14 @@ fn command_line(pid: u32) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
+impl Running {
+    /// One that no process stands behind.
+    pub(crate) fn pretended(node: u16, pid: u32) -> Self {
+        Self { node, pid, ended: channel().1 }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -259,6 +305,14 @@ mod tests {
         assert!(
             node.last_lines().ends_with("    line 99") && node.last_lines().lines().count() == LAST_LINES
         );
+        let [killed, failed] =
+            [How::Signal(9), How::Code(3)].map(|how| (node.last_words(&how), how.to_string()));
+        assert_eq!(
+            killed,
+            (format!("its log is {}", node.log.display()), "was killed by signal 9".to_owned())
+        );
+        assert!(failed.0.starts_with("its last lines:\n") && failed.0.ends_with("    line 99"), "{failed:?}");
+        assert_eq!(failed.1, "ended with code 3");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -99,12 +99,26 @@ fn suggestions(layout: &Layout, running: &[Running]) -> String {
         ]
         .map(str::to_owned),
     );
-    // The last one: what commands and pages are told of is the first.
-    if let Some(last) = running.last().filter(|_| running.len() > 2) {
-        lines.push(format!("kill -9 {}     # node {}; the others take over", last.pid, last.node));
-    }
+    lines.extend(killing(running));
     let block = lines.join("\n         ");
     format!("\n   try   {block}\n")
+}
+
+/// The command that takes a broker away: the last one, since what commands and pages are told of is the first. Two or fewer are not
+/// worth it: the one that is left has no majority.
+fn killing(running: &[Running]) -> Option<String> {
+    let last = running.last().filter(|_| running.len() > 2)?;
+    Some(format!("kill -9 {}     # node {}; the others take over", last.pid, last.node))
+}
+
+/// What a person reads when Ctrl-C has ended the cluster.
+pub(crate) fn stopped(layout: &Layout, brokers: usize) -> String {
+    format!("   {}", closing(brokers, &shortened(&layout.data_dir)))
+}
+
+fn closing(brokers: usize, folder: &str) -> String {
+    let brokers = if brokers == 1 { "1 broker".to_owned() } else { format!("{brokers} brokers") };
+    format!("stopped {brokers}; the data stays in {folder}, and the next cargo xtask cluster goes on with it")
 }
 
 fn shortened_folder(folder: &Path) -> String {
@@ -112,4 +126,25 @@ fn shortened_folder(folder: &Path) -> String {
     folder
         .strip_prefix(&here)
         .map_or_else(|_| folder.display().to_string(), |inside| format!("$PWD/{}", inside.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_that_nobody_was_told_of_is_the_one_to_kill() {
+        let nodes = |count| (1..=count).map(|node| Running::pretended(node, 100 + u32::from(node)));
+        let shown = |count| killing(&nodes(count).collect::<Vec<_>>());
+        assert_eq!(shown(3).as_deref(), Some("kill -9 103     # node 3; the others take over"));
+        assert_eq!(shown(5).as_deref(), Some("kill -9 105     # node 5; the others take over"));
+        assert_eq!((shown(2), shown(1)), (None, None), "nobody could take over");
+    }
+
+    #[test]
+    fn the_last_line_says_what_was_stopped_and_what_is_left() {
+        let rest = "the data stays in d, and the next cargo xtask cluster goes on with it";
+        assert_eq!(closing(3, "d"), format!("stopped 3 brokers; {rest}"));
+        assert_eq!(closing(1, "d"), format!("stopped 1 broker; {rest}"));
+    }
 }
