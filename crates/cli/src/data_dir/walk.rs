@@ -60,6 +60,11 @@ impl Walk {
         self.scanner.offset()
     }
 
+    /// Where in the file the last good batch ends.
+    pub(crate) const fn position(&self) -> u64 {
+        self.scanner.position()
+    }
+
     /// The epoch of the last batch.
     pub(crate) const fn epoch(&self) -> LeaderEpoch {
         self.scanner.epoch()

@@ -38,7 +38,10 @@ struct Line {
     /// The offset after the last good batch.
     end: i64,
     leader_epoch: Option<i32>,
+    /// Bytes of batches.
     bytes: u64,
+    /// Bytes of their files: a segment that is written to has room ahead of it.
+    allocated_bytes: u64,
 }
 
 impl Report for Partitions {
@@ -47,7 +50,7 @@ impl Report for Partitions {
             return "no partitions\n".to_owned();
         }
         let columns = Table::new().text("topic").number("partition").number("segments").number("start");
-        let mut table = columns.number("end").number("epoch").number("size");
+        let mut table = columns.number("end").number("epoch").number("size").number("allocated");
         for line in &self.0 {
             table.row([
                 line.topic.clone(),
@@ -57,6 +60,7 @@ impl Report for Partitions {
                 number::offset(line.end),
                 line.leader_epoch.map_or_else(|| "-".to_owned(), |epoch| epoch.to_string()),
                 number::bytes(line.bytes),
+                number::bytes(line.allocated_bytes),
             ]);
         }
         table.render(paint)
@@ -75,24 +79,38 @@ impl List {
 
 fn line(partition: &Partition) -> Outcome<Line> {
     let first = partition.segments.first().map_or(Offset::ZERO, |segment| segment.base_offset);
-    let (end, epoch) = partition.segments.last().map_or(Ok((first, None)), end_of)?;
+    let nothing = End { offset: first, epoch: None, position: 0 };
+    let (last, sealed) =
+        partition.segments.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+    let end = last.map_or(Ok(nothing), end_of)?;
+    let sealed_bytes: u64 = sealed.iter().map(|segment| segment.bytes).sum();
     Ok(Line {
         topic: partition.topic.clone(),
         topic_id: partition.topic_id.to_string(),
         partition: partition.partition.0,
         segments: partition.segments.len(),
         start: first.0,
-        end: end.0,
-        leader_epoch: epoch.map(|epoch| epoch.0),
-        bytes: partition.segments.iter().map(|segment| segment.bytes).sum(),
+        end: end.offset.0,
+        leader_epoch: end.epoch.map(|epoch| epoch.0),
+        bytes: sealed_bytes + end.position,
+        allocated_bytes: partition.segments.iter().map(|segment| segment.bytes).sum(),
     })
 }
 
-fn end_of(segment: &Segment) -> Outcome<(Offset, Option<LeaderEpoch>)> {
+/// Where the last good batch of a log ends.
+struct End {
+    offset: Offset,
+    epoch: Option<LeaderEpoch>,
+    /// In the file of its segment.
+    position: u64,
+}
+
+fn end_of(segment: &Segment) -> Outcome<End> {
     let read = || {
         let mut walk = Walk::new(segment, LeaderEpoch::NONE)?;
         while let Step::Batch(..) = walk.step()? {}
-        Ok((walk.offset(), Some(walk.epoch()).filter(|epoch| *epoch != LeaderEpoch::NONE)))
+        let epoch = Some(walk.epoch()).filter(|epoch| *epoch != LeaderEpoch::NONE);
+        Ok(End { offset: walk.offset(), epoch, position: walk.position() })
     };
     read().map_err(|error| Failure::file(&segment.path, &error))
 }
