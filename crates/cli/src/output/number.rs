@@ -105,6 +105,16 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "that is more bytes than there can be".to_owned())
 }
 
+/// Reads a number of partitions. How many are too many is for the brokers to say.
+pub(crate) fn parse_partitions(text: &str) -> Result<u32, String> {
+    match text.trim().parse::<i64>() {
+        Ok(..1) => Err("a topic has at least 1 partition".to_owned()),
+        Ok(count) if count > i64::from(i32::MAX) => Err("no topic has so many partitions".to_owned()),
+        Ok(count) => u32::try_from(count).map_err(|_| "no topic has so many partitions".to_owned()),
+        Err(_) => Err("a number of partitions, such as 6, is wanted".to_owned()),
+    }
+}
+
 /// Reads `250ms`, `5s`, `15m`, `2h`, `7d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -128,6 +138,22 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_partitions_that_no_topic_has_are_refused_in_words() {
+        assert_eq!((parse_partitions("1"), parse_partitions("200000")), (Ok(1), Ok(200_000)));
+        for (text, said) in [
+            ("0", "at least 1"),
+            ("-1", "at least 1"),
+            ("2147483648", "so many"),
+            ("99999999999999999999", "a number of partitions"),
+            ("six", "a number of partitions"),
+            ("1.5", "a number of partitions"),
+        ] {
+            let refused = parse_partitions(text).unwrap_err();
+            assert!(refused.contains(said), "{text}: {refused}");
+        }
+    }
 
     #[test]
     fn counts_have_separators() {

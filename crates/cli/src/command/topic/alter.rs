@@ -17,7 +17,7 @@ pub(crate) struct Alter {
     topic: String,
 
     /// How many partitions it shall have; never fewer than now, and keys move to other partitions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::parse_partitions, allow_negative_numbers = true)]
     partitions: Option<u32>,
 
     /// A setting by Kafka's name, such as retention.ms=86400000; may be repeated

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Summary, settings_of};
 use crate::arguments::{Connection, Setting};
 use crate::failure::Outcome;
-use crate::output::{self, Format, Paint, Report};
+use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
 
 /// Make a topic
@@ -17,7 +17,7 @@ pub(crate) struct Create {
     topic: String,
 
     /// Into how many partitions its records are divided [default: the brokers' setting]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::parse_partitions, allow_negative_numbers = true)]
     partitions: Option<u32>,
 
     /// How many brokers keep each partition [default: the brokers' setting, at most one for each broker]
