@@ -1,11 +1,12 @@
 //! `highwater topic describe`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::Args;
 use highwater_client::{OffsetSpec, PartitionDescription, TopicDescription};
 use serde::Serialize;
+use tokio::task::JoinSet;
 
 use super::{Summary, settings_of};
 use crate::arguments::Connection;
@@ -120,14 +121,16 @@ impl Describe {
         };
         let starts = offsets(&session, &described, OffsetSpec::Earliest).await;
         let ends = offsets(&session, &described, OffsetSpec::Latest).await;
-        let mut sizes = sizes(&session, &described).await;
-        if sizes.contains(&None) {
-            // A leader that does not answer may have been replaced since.
-            if let Ok(again) = session.admin().describe_topic(self.topic.as_str()).await {
-                described = again;
-                sizes = self::sizes(&session, &described).await;
-            }
+        let mut sizes = Sizes::default();
+        sizes.ask(&session, &described).await;
+        // A leader that does not answer may have been replaced since.
+        if sizes.lacks(&described)
+            && let Ok(again) = session.admin().describe_topic(self.topic.as_str()).await
+        {
+            described = again;
+            sizes.ask(&session, &described).await;
         }
+        let sizes = described.partitions.iter().map(|partition| sizes.of(partition)).collect::<Vec<_>>();
         let known = starts.into_iter().zip(ends).zip(sizes).map(|((start, end), bytes)| (start, end, bytes));
         let partitions = described.partitions.iter().zip(known);
         Ok(Description {
@@ -159,22 +162,49 @@ fn shown(partition: &PartitionDescription) -> Partition {
     }
 }
 
-/// The size of each partition as its leader has it; none for those whose leader could not say.
-async fn sizes(session: &Session, topic: &TopicDescription) -> Vec<Option<u64>> {
-    let mut led: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
-    for partition in &topic.partitions {
-        if let Some(leader) = partition.leader {
-            led.entry(leader).or_default().push(partition.partition);
+/// What brokers have said of the sizes of a topic's replicas. Each is asked once: one that does not answer takes its time.
+#[derive(Debug, Default)]
+struct Sizes {
+    asked: BTreeSet<i32>,
+    /// By broker and partition.
+    told: BTreeMap<(i32, u32), u64>,
+}
+
+impl Sizes {
+    /// Asks the leaders that were not asked yet, all at once, and each for the whole topic: it may lead more of it soon.
+    async fn ask(&mut self, session: &Session, topic: &TopicDescription) {
+        let mut answers = JoinSet::new();
+        let partitions: Vec<u32> = topic.partitions.iter().map(|partition| partition.partition).collect();
+        for leader in self.not_yet_asked(topic) {
+            let (admin, wanted) = (session.admin(), vec![(Arc::clone(&topic.name), partitions.clone())]);
+            answers
+                .spawn(async move { (leader, aside(admin.describe_log_dirs(leader, Some(wanted))).await) });
+        }
+        while let Some(answer) = answers.join_next().await {
+            let Ok((broker, directories)) = answer else { continue };
+            let replicas = directories.into_iter().flatten().flat_map(|directory| directory.replicas);
+            self.told.extend(replicas.map(|replica| ((broker, replica.partition), replica.bytes)));
         }
     }
-    let mut sizes = BTreeMap::new();
-    for (leader, partitions) in led {
-        let asked = Some(vec![(Arc::clone(&topic.name), partitions)]);
-        let directories = aside(session.admin().describe_log_dirs(leader, asked)).await;
-        let replicas = directories.into_iter().flatten().flat_map(|directory| directory.replicas);
-        sizes.extend(replicas.map(|replica| (replica.partition, replica.bytes)));
+
+    /// The leaders that were not asked yet; from now on they were.
+    fn not_yet_asked(&mut self, topic: &TopicDescription) -> BTreeSet<i32> {
+        let leaders: BTreeSet<i32> =
+            topic.partitions.iter().filter_map(|partition| partition.leader).collect();
+        let fresh = leaders.difference(&self.asked).copied().collect();
+        self.asked.extend(leaders);
+        fresh
     }
-    topic.partitions.iter().map(|partition| sizes.get(&partition.partition).copied()).collect()
+
+    /// Whether the size of a partition that is led is not known. That of one without a leader nobody can tell.
+    fn lacks(&self, topic: &TopicDescription) -> bool {
+        topic.partitions.iter().any(|partition| partition.leader.is_some() && self.of(partition).is_none())
+    }
+
+    /// The size of a partition as its leader has it.
+    fn of(&self, partition: &PartitionDescription) -> Option<u64> {
+        self.told.get(&(partition.leader?, partition.partition)).copied()
+    }
 }
 
 /// One offset for each partition; none for those without a leader that could tell it, which are not asked for: the
@@ -228,6 +258,33 @@ mod tests {
                 partition(2, None, &[1], None),
             ],
         }
+    }
+
+    #[test]
+    fn each_leader_is_asked_once_and_nobody_for_partitions_that_none_leads() {
+        let topic = |leaders: [Option<i32>; 3]| TopicDescription {
+            name: "orders".into(),
+            id: highwater_client::TopicId::default(),
+            is_internal: false,
+            partitions: (0..)
+                .zip(leaders)
+                .map(|(partition, leader)| PartitionDescription {
+                    partition,
+                    leader,
+                    ..PartitionDescription::default()
+                })
+                .collect(),
+        };
+        let before = topic([Some(1), Some(2), None]);
+        let mut sizes = Sizes::default();
+        assert_eq!(sizes.not_yet_asked(&before), BTreeSet::from([1, 2]));
+        // 1 has just died; 2 has replicas of what it does not lead yet.
+        sizes.told = BTreeMap::from([((2, 0), 70), ((2, 1), 80), ((2, 2), 90)]);
+        assert!(sizes.lacks(&before));
+        let after = topic([Some(2), Some(2), None]);
+        assert_eq!(sizes.not_yet_asked(&after), BTreeSet::new(), "neither the dead one nor the other again");
+        let known: Vec<_> = after.partitions.iter().map(|partition| sizes.of(partition)).collect();
+        assert_eq!((known, sizes.lacks(&after)), (vec![Some(70), Some(80), None], false));
     }
 
     #[test]
