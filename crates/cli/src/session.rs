@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use highwater_client::{Admin, CallerProblem, Client, ClientError, ErrorCode, NetworkCause};
+use highwater_client::{Admin, CallerProblem, Client, ClientError, Damage, ErrorCode, NetworkCause};
 
 use crate::arguments::Connection;
 use crate::failure::{Code, Failure, Outcome};
@@ -97,6 +97,9 @@ fn unreached(bootstrap: &str, error: &ClientError) -> Failure {
     }
     let next = if is_about_certificates(error) {
         NAME_CA.to_owned()
+    } else if is_http(error) {
+        "--bootstrap names the Kafka port of a broker; its HTTP port is for browsers, probes and metrics"
+            .to_owned()
     } else {
         "is a broker running there? --bootstrap names another address, highwater serve starts a broker"
             .to_owned()
@@ -108,6 +111,14 @@ fn is_about_certificates(error: &ClientError) -> bool {
     match error {
         ClientError::Network(network) => matches!(network.cause, NetworkCause::Tls(_)),
         ClientError::TimedOut { cause: Some(cause), .. } => is_about_certificates(cause),
+        _ => false,
+    }
+}
+
+fn is_http(error: &ClientError) -> bool {
+    match error {
+        ClientError::Network(network) => matches!(network.cause, NetworkCause::Protocol(Damage::Http)),
+        ClientError::TimedOut { cause: Some(cause), .. } => is_http(cause),
         _ => false,
     }
 }
@@ -159,6 +170,9 @@ fn next_step(error: &ClientError) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
     use super::*;
 
     fn check(topic: &str, known: &[&str], expected: &str) {
@@ -178,6 +192,23 @@ mod tests {
             "error: topic shipments does not exist\n  highwater topic list shows all; highwater topic create shipments",
         );
         check("orders", &[], "error: topic orders does not exist\n  highwater topic create orders");
+    }
+
+    #[test]
+    fn an_http_port_is_called_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 256]);
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            }
+        });
+        let connection =
+            Connection { bootstrap: format!("127.0.0.1:{port}"), ca: None, timeout: Duration::from_secs(20) };
+        let text = block_on(Session::open(&connection)).unwrap_err().to_string();
+        assert!(text.contains("this is an HTTP port; the Kafka port is another one"), "{text}");
+        assert!(text.contains("\n  --bootstrap names the Kafka port"), "{text}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kafka_wire::{Body, DecodeError, Encode, ErrorCode};
+use kafka_wire::{ApiKey, Body, DecodeError, Encode, ErrorCode};
 use log_core::{MonoTime, Now};
 
 use crate::action::{Answer, CallId, ConnectionId};
@@ -48,6 +48,8 @@ struct Call {
     last_error: Option<ClientError>,
     /// The group's coordinator, for a question about a group.
     coordinator: Option<i32>,
+    /// The request that was sent last, where a question has several.
+    sent: Option<ApiKey>,
     /// Offsets found so far, by place in the question.
     offsets: Vec<Option<Result<PartitionOffset, ClientError>>>,
 }
@@ -91,6 +93,7 @@ impl Calls {
             may_be_done: false,
             last_error: None,
             coordinator: None,
+            sent: None,
             offsets,
         };
         self.open.insert(id, call);
@@ -262,6 +265,7 @@ impl Call {
             return Err(core.unsupported(connection, B::KEY));
         };
         self.in_flight = true;
+        self.sent = Some(B::KEY);
         // A broker takes its time for what changes the cluster; a little more is given to the way back.
         let patience = core.options.request_timeout + core.options.request_timeout / 4;
         core.send(now, connection, version, body, Purpose::Call { call: id }, patience);

@@ -252,6 +252,12 @@ pub enum Damage {
     /// The bytes of a connection are no frames.
     #[error("no Kafka frames: {0}")]
     Frame(kafka_wire::FrameError),
+    /// They are an HTTP server's answer.
+    #[error("this is an HTTP port; the Kafka port is another one, by default 9092")]
+    Http,
+    /// They are what TLS says to somebody who does not speak it.
+    #[error("this port speaks TLS alone; a Kafka port behind TLS is reached by tls://")]
+    Tls,
     /// A record inside of a batch does not decode.
     #[error("a record does not decode: {0}")]
     Record(log_core::RecordError),
@@ -272,6 +278,21 @@ pub enum Damage {
     /// The broker answered with something it may not answer.
     #[error("{0}")]
     Rule(&'static str),
+}
+
+impl Damage {
+    /// What bytes are that are no frames. What stands where a length should tells the protocols apart that a wrong port is
+    /// likely to speak.
+    #[must_use]
+    pub const fn of_frame(error: kafka_wire::FrameError) -> Self {
+        let kafka_wire::FrameError::TooLong { length, .. } = error else { return Self::Frame(error) };
+        // A TLS record: type 21 (alert), then the version, whose first byte is 3 in all there are (RFC 8446, 5.1).
+        match (length as u32).to_be_bytes() {
+            [b'H', b'T', b'T', b'P'] => Self::Http,
+            [21, 3, ..] => Self::Tls,
+            _ => Self::Frame(error),
+        }
+    }
 }
 
 /// How a consumer lost its position.
@@ -537,6 +558,20 @@ mod tests {
             error.to_string(),
             "outcome unknown (topic orders, partition 1); last: node-1:9092: connection lost: closed by the broker"
         );
+    }
+
+    #[test]
+    fn another_protocol_is_named_and_not_a_length() {
+        let said = |bytes: &[u8]| {
+            let mut reader = kafka_wire::FrameReader::new(kafka_wire::FRAME_BYTES_MAX_DEFAULT);
+            bytes::BufMut::put_slice(&mut reader.spare(), bytes);
+            Damage::of_frame(reader.next_frame().expect_err("no frame")).to_string()
+        };
+        assert!(
+            said(b"HTTP/1.1 400 Bad Request\r\n").starts_with("this is an HTTP port; the Kafka port is ")
+        );
+        assert!(said(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).starts_with("this port speaks TLS alone"));
+        assert!(said(b"SSH-2.0-").starts_with("no Kafka frames: frame of 1397966893 bytes"));
     }
 
     #[test]

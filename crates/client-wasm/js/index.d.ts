@@ -355,6 +355,8 @@ export interface ClusterDescription {
   /** A broker that takes the administrator's requests. */
   controller?: number;
   brokers: Array<{ id: number; host: string; port: number; rack?: string }>;
+  /** Brokers that belong to the cluster and are not alive; none where the broker asked does not tell. */
+  fenced: Array<{ id: number; host: string; port: number; rack?: string }>;
 }
 
 export interface QuorumReplica {

@@ -163,6 +163,7 @@ impl Convert for ClusterDescription {
             ("clusterId", self.cluster_id.as_deref().map_or(JsValue::UNDEFINED, JsValue::from)),
             ("controller", self.controller.convert()),
             ("brokers", self.brokers.convert()),
+            ("fenced", self.fenced.convert()),
         ])
     }
 }

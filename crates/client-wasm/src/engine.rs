@@ -180,7 +180,7 @@ impl Engine {
                     Ok(None) => break,
                     Ok(Some(frame)) => self.brain.handle_frame(now, connection, frame),
                     Err(error) => {
-                        let cause = NetworkCause::Protocol(Damage::Frame(error));
+                        let cause = NetworkCause::Protocol(Damage::of_frame(error));
                         self.links.remove(&connection);
                         self.host.close(connection.0 as f64);
                         return self.brain.handle_closed(now, connection, cause);

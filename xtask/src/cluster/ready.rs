@@ -39,9 +39,10 @@ pub(crate) fn status(layout: &Layout) -> Result<Option<Status>> {
 }
 
 fn ready(answer: &Value, nodes: usize) -> Option<Status> {
-    let found = answer.get("nodes")?.as_array()?;
+    let is_up = |node: &&Value| node.get("down").and_then(Value::as_bool) != Some(true);
+    let found: Vec<&Value> = answer.get("nodes")?.as_array()?.iter().filter(is_up).collect();
     let alive = found.len();
-    let certificates = found.iter().filter_map(certificate).collect();
+    let certificates = found.into_iter().filter_map(certificate).collect();
     let leaderless = answer.get("partitions_without_leader")?.as_u64()?;
     let controller = answer.get("controller")?.as_i64()?;
     let complete = alive >= nodes && leaderless == 0 && controller >= 0;
@@ -97,5 +98,9 @@ mod tests {
         assert_eq!(ready(&answer(&[1, 2, 3], 1, 2), 3), None);
         assert_eq!(ready(&answer(&[1, 2, 3], 0, -1), 3), None);
         assert_eq!(ready(&json!({}), 3), None);
+        let nodes = [false, false, true].map(|down| json!({ "id": 1, "down": down }));
+        let one_down = json!({ "nodes": nodes, "partitions_without_leader": 0, "controller": 2 });
+        assert_eq!(ready(&one_down, 3), None);
+        assert_eq!(ready(&one_down, 2).map(|status| status.nodes), Some(2));
     }
 }

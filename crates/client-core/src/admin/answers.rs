@@ -8,6 +8,7 @@ use bytes::Bytes;
 use kafka_wire::messages::create_partitions::CreatePartitionsResponse;
 use kafka_wire::messages::create_topics::{CreatableTopicResult, CreateTopicsResponse};
 use kafka_wire::messages::delete_topics::{DeletableTopicResult, DeleteTopicsResponse};
+use kafka_wire::messages::describe_cluster::DescribeClusterResponse;
 use kafka_wire::messages::describe_configs::{DescribeConfigsResourceResult, DescribeConfigsResponse};
 use kafka_wire::messages::describe_log_dirs::{
     DescribeLogDirsPartition, DescribeLogDirsResponse, DescribeLogDirsResult,
@@ -15,7 +16,7 @@ use kafka_wire::messages::describe_log_dirs::{
 use kafka_wire::messages::describe_quorum::{DescribeQuorumResponse, QuorumPartitionResult, ReplicaState};
 use kafka_wire::messages::incremental_alter_configs::IncrementalAlterConfigsResponse;
 use kafka_wire::messages::metadata::{MetadataPartition, MetadataResponse, MetadataTopic};
-use kafka_wire::{DecodeError, ErrorCode, decode_response};
+use kafka_wire::{ApiKey, DecodeError, ErrorCode, decode_response};
 use log_core::{Now, TopicId};
 
 use super::{
@@ -66,6 +67,11 @@ impl Call {
                 let (_, answer) = decode_response::<DescribeConfigsResponse<'_>>(frame, version)?;
                 core.throttle(now, connection, answer.throttle_time_ms);
                 Ok(configs(&answer, resource))
+            }
+            AdminCall::DescribeCluster if self.sent == Some(ApiKey::DescribeCluster) => {
+                let (_, answer) = decode_response::<DescribeClusterResponse<'_>>(frame, version)?;
+                core.throttle(now, connection, answer.throttle_time_ms);
+                Ok(described_cluster(&answer))
             }
             AdminCall::ListTopics | AdminCall::DescribeTopics(_) | AdminCall::DescribeCluster => {
                 let (_, answer) = decode_response::<MetadataResponse<'_>>(frame, version)?;
@@ -216,6 +222,31 @@ fn partition(answer: &MetadataPartition) -> PartitionDescription {
     }
 }
 
+fn described_cluster(answer: &DescribeClusterResponse<'_>) -> Outcome {
+    if !answer.error_code.is_ok() {
+        return again_or_fail(answer.error_code, text(&answer.error_message), Place::NOWHERE);
+    }
+    let all = |fenced: bool| {
+        let chosen = answer.brokers.iter().filter(|broker| broker.is_fenced == fenced);
+        let mut chosen: Vec<BrokerDescription> = chosen
+            .map(|broker| BrokerDescription {
+                id: broker.broker_id,
+                host: (*broker.host).into(),
+                port: u16::try_from(broker.port).unwrap_or(0),
+                rack: broker.rack.as_deref().map(Into::into),
+            })
+            .collect();
+        chosen.sort_by_key(|broker| broker.id);
+        chosen
+    };
+    Outcome::Answer(AdminAnswer::Cluster(ClusterDescription {
+        cluster_id: Some((*answer.cluster_id).into()),
+        controller: (answer.controller_id >= 0).then_some(answer.controller_id),
+        brokers: all(false),
+        fenced: all(true),
+    }))
+}
+
 fn cluster(answer: &MetadataResponse<'_>) -> ClusterDescription {
     let mut brokers: Vec<BrokerDescription> = answer
         .brokers
@@ -232,6 +263,7 @@ fn cluster(answer: &MetadataResponse<'_>) -> ClusterDescription {
         cluster_id: answer.cluster_id.as_deref().map(Into::into),
         controller: (answer.controller_id >= 0).then_some(answer.controller_id),
         brokers,
+        fenced: Vec::new(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kafka_wire::Uuid;
 use kafka_wire::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsTopic};
 use kafka_wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
 use kafka_wire::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
+use kafka_wire::messages::describe_cluster::DescribeClusterRequest;
 use kafka_wire::messages::describe_configs::{DescribeConfigsRequest, DescribeConfigsResource};
 use kafka_wire::messages::describe_log_dirs::{DescribableLogDirTopic, DescribeLogDirsRequest};
 use kafka_wire::messages::describe_quorum::{DescribeQuorumRequest, QuorumPartition, QuorumTopic};
@@ -13,6 +13,7 @@ use kafka_wire::messages::incremental_alter_configs::{
     AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
 };
 use kafka_wire::messages::metadata::{MetadataRequest, MetadataRequestTopic};
+use kafka_wire::{ApiKey, Uuid};
 use log_core::Now;
 
 use super::{AdminCall, Call, ConfigChange, ConfigResource, NewTopic};
@@ -23,6 +24,9 @@ use crate::group::offsets;
 
 /// The one partition of the metadata quorum's log.
 pub(super) const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// The version of DescribeCluster from which on brokers tell who is not alive (KIP-1073).
+const TELLS_FENCED: i16 = 2;
 
 impl Call {
     pub(super) fn send(
@@ -60,7 +64,7 @@ impl Call {
                 self.transmit(core, now, connection, id, i16::MAX, &request)
             }
             AdminCall::ListTopics => self.send_metadata(core, now, connection, id, None),
-            AdminCall::DescribeCluster => self.send_metadata(core, now, connection, id, Some(Vec::new())),
+            AdminCall::DescribeCluster => self.send_describe_cluster(core, now, connection, id),
             AdminCall::DescribeTopics(names) => {
                 let names = names.iter().map(ToString::to_string).collect();
                 self.send_metadata(core, now, connection, id, Some(names))
@@ -100,6 +104,22 @@ impl Call {
             // Those go by the shared questions for offsets.
             AdminCall::ListOffsets(_) => Ok(()),
         }
+    }
+
+    /// A broker that cannot tell who is not alive is asked what all can tell.
+    fn send_describe_cluster(
+        &mut self,
+        core: &mut Core,
+        now: Now,
+        connection: ConnectionId,
+        id: CallId,
+    ) -> Result<(), ClientError> {
+        let version = core.network.version(connection, ApiKey::DescribeCluster, i16::MAX);
+        if version.is_none_or(|version| version < TELLS_FENCED) {
+            return self.send_metadata(core, now, connection, id, Some(Vec::new()));
+        }
+        let request = DescribeClusterRequest { include_fenced_brokers: true, ..Default::default() };
+        self.transmit(core, now, connection, id, i16::MAX, &request)
     }
 
     fn send_metadata(

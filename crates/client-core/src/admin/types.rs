@@ -177,6 +177,8 @@ pub struct ClusterDescription {
     pub controller: Option<i32>,
     /// The live brokers.
     pub brokers: Vec<BrokerDescription>,
+    /// Brokers that belong to the cluster and are not alive; none where the broker asked does not tell (Kafka before 4.0).
+    pub fenced: Vec<BrokerDescription>,
 }
 
 /// The metadata quorum.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_wire::messages::api_versions::ApiVersionsResponse;
+use kafka_wire::messages::describe_cluster::{DescribeClusterBroker, DescribeClusterResponse};
 use kafka_wire::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, FetchedPartition};
 use kafka_wire::messages::init_producer_id::InitProducerIdResponse;
 use kafka_wire::messages::list_offsets::{
@@ -58,6 +59,8 @@ pub enum Reply {
 #[derive(Default)]
 pub struct Cluster {
     pub brokers: Vec<i32>,
+    /// Brokers that belong to the cluster and are not alive.
+    pub fenced: Vec<i32>,
     pub topics: BTreeMap<String, Topic>,
     /// What metadata tells instead of the truth.
     pub stale_leaders: BTreeMap<(String, i32), (i32, i32)>,
@@ -195,6 +198,9 @@ impl Cluster {
         match body {
             Request::ApiVersions(_) => Some(encoded(version, correlation, &self.versions())),
             Request::Metadata(asked) => Some(encoded(version, correlation, &self.metadata(asked, fault))),
+            Request::DescribeCluster(asked) => {
+                Some(encoded(version, correlation, &self.described(asked.include_fenced_brokers)))
+            }
             Request::InitProducerId(_) => {
                 self.next_producer += 1;
                 let error_code = refused(fault);
@@ -225,6 +231,20 @@ impl Cluster {
         }
         api_keys.retain(|api| api.max_version >= api.min_version);
         ApiVersionsResponse { api_keys, ..Default::default() }
+    }
+
+    fn described(&self, with_fenced: bool) -> DescribeClusterResponse<'static> {
+        let broker = |id: &i32, is_fenced| DescribeClusterBroker {
+            broker_id: *id,
+            host: format!("b{id}").into(),
+            port: 9092,
+            is_fenced,
+            ..Default::default()
+        };
+        let live = self.brokers.iter().map(|id| broker(id, false));
+        let fenced = self.fenced.iter().filter(|_| with_fenced).map(|id| broker(id, true));
+        let (cluster_id, brokers) = ("world".into(), live.chain(fenced).collect());
+        DescribeClusterResponse { cluster_id, controller_id: 1, brokers, ..Default::default() }
     }
 
     fn metadata(&mut self, asked: &MetadataRequest<'_>, fault: Option<&Fault>) -> MetadataResponse<'static> {

@@ -133,7 +133,7 @@ fn read(
             Ok(Some(frame)) => return Poll::Ready(LinkEvent::Frame(frame)),
             Ok(None) => {}
             Err(error) => {
-                let cause = NetworkCause::Protocol(Damage::Frame(error));
+                let cause = NetworkCause::Protocol(Damage::of_frame(error));
                 return Poll::Ready(LinkEvent::Broken { cause, was_open: true });
             }
         }

@@ -38,6 +38,8 @@ struct Node {
     id: i32,
     address: String,
     rack: Option<String>,
+    /// Whether it belongs to the cluster and is not alive, or has not come up yet.
+    down: bool,
     /// Whether it votes in the metadata quorum; null if the brokers do not say.
     voter: Option<bool>,
     /// How many partitions it leads.
@@ -58,6 +60,10 @@ impl Report for Shown {
             number::counted(self.partitions as u64, "partition"),
             if self.controller < 0 { "none".to_owned() } else { format!("node {}", self.controller) }
         ));
+        for node in self.nodes.iter().filter(|node| node.down) {
+            let line = format!("node {} at {} is down", node.id, node.address);
+            text.push_str(&format!("{}\n", paint.alarm(&line)));
+        }
         for node in &self.nodes {
             if let Some(present) = node.browser_certificates.first() {
                 text.push_str(&format!(
@@ -98,6 +104,7 @@ impl Shown {
 
     fn role(&self, node: &Node) -> &'static str {
         match node.voter {
+            _ if node.down => "down",
             _ if node.id == self.controller => "controller",
             Some(true) => "voter",
             Some(false) => "observer",
@@ -169,16 +176,18 @@ fn summed_up(
 ) -> Shown {
     let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
     let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
-    let node = |broker: &highwater_client::BrokerDescription| Node {
+    let node = |broker: &highwater_client::BrokerDescription, down| Node {
         id: broker.id,
         address: format!("{}:{}", broker.host, broker.port),
         rack: broker.rack.as_deref().map(str::to_owned),
+        down,
         voter: votes(broker.id),
         leads: partitions.iter().filter(|partition| partition.leader == Some(broker.id)).count(),
         replicas: partitions.iter().filter(|partition| partition.replicas.contains(&broker.id)).count(),
         browser_certificates: certificates.get(&broker.id).cloned().unwrap_or_default(),
     };
-    let mut nodes: Vec<Node> = cluster.brokers.iter().map(node).collect();
+    let live = cluster.brokers.iter().map(|broker| node(broker, false));
+    let mut nodes: Vec<Node> = live.chain(cluster.fenced.iter().map(|broker| node(broker, true))).collect();
     nodes.sort_by_key(|node| node.id);
     let controller = quorum.map_or(cluster.controller, |quorum| quorum.leader);
     Shown {
@@ -212,6 +221,7 @@ mod tests {
             cluster_id: Some("c".into()),
             controller: Some(1),
             brokers: vec![broker(2), broker(1)],
+            fenced: vec![broker(3)],
         };
         let voter = |id| QuorumReplica {
             id,
@@ -229,7 +239,7 @@ mod tests {
         let partition = |partition, leader, in_sync: &[i32]| PartitionDescription {
             partition,
             leader,
-            replicas: vec![1, 2],
+            replicas: vec![1, 2, 3],
             in_sync: in_sync.to_vec(),
             ..PartitionDescription::default()
         };
