@@ -228,16 +228,7 @@ fn described_cluster(answer: &DescribeClusterResponse<'_>) -> Outcome {
     }
     let all = |fenced: bool| {
         let chosen = answer.brokers.iter().filter(|broker| broker.is_fenced == fenced);
-        let mut chosen: Vec<BrokerDescription> = chosen
-            .map(|broker| BrokerDescription {
-                id: broker.broker_id,
-                host: (*broker.host).into(),
-                port: u16::try_from(broker.port).unwrap_or(0),
-                rack: broker.rack.as_deref().map(Into::into),
-            })
-            .collect();
-        chosen.sort_by_key(|broker| broker.id);
-        chosen
+        by_id(chosen.map(|found| broker(found.broker_id, &found.host, found.port, found.rack.as_deref())))
     };
     Outcome::Answer(AdminAnswer::Cluster(ClusterDescription {
         cluster_id: Some((*answer.cluster_id).into()),
@@ -248,23 +239,30 @@ fn described_cluster(answer: &DescribeClusterResponse<'_>) -> Outcome {
 }
 
 fn cluster(answer: &MetadataResponse<'_>) -> ClusterDescription {
-    let mut brokers: Vec<BrokerDescription> = answer
-        .brokers
-        .iter()
-        .map(|broker| BrokerDescription {
-            id: broker.node_id,
-            host: (*broker.host).into(),
-            port: u16::try_from(broker.port).unwrap_or(0),
-            rack: broker.rack.as_deref().map(Into::into),
-        })
-        .collect();
-    brokers.sort_by_key(|broker| broker.id);
+    let brokers = answer.brokers.iter();
+    let brokers =
+        by_id(brokers.map(|found| broker(found.node_id, &found.host, found.port, found.rack.as_deref())));
     ClusterDescription {
         cluster_id: answer.cluster_id.as_deref().map(Into::into),
         controller: (answer.controller_id >= 0).then_some(answer.controller_id),
         brokers,
         fenced: Vec::new(),
     }
+}
+
+fn broker(id: i32, host: &str, port: i32, rack: Option<&str>) -> BrokerDescription {
+    BrokerDescription {
+        id,
+        host: host.into(),
+        port: u16::try_from(port).unwrap_or(0),
+        rack: rack.map(Into::into),
+    }
+}
+
+fn by_id(brokers: impl Iterator<Item = BrokerDescription>) -> Vec<BrokerDescription> {
+    let mut brokers: Vec<BrokerDescription> = brokers.collect();
+    brokers.sort_by_key(|broker| broker.id);
+    brokers
 }
 
 fn configs(answer: &DescribeConfigsResponse<'_>, resource: &ConfigResource) -> Outcome {
