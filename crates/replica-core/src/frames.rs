@@ -149,7 +149,7 @@ pub struct Lineage {
     pub epoch: Option<LeaderEpoch>,
     /// Its end; for an epoch below all that are known, the first offset of those.
     pub end: Offset,
-    /// The leader's log start.
+    /// Where the leader's log begins: with the batch that holds its log start.
     pub log_start: Offset,
 }
 

@@ -9,7 +9,8 @@ use crate::mutation::{Mutation, on};
 use crate::view::LogFacts;
 
 fn check_log(log: &LogFacts) {
-    let LogFacts { log_start, high_watermark, appended_end, durable_end, .. } = *log;
+    let LogFacts { log_start, first_batch, high_watermark, appended_end, durable_end, .. } = *log;
+    assert!(first_batch <= log_start, "first batch {first_batch} above log start {log_start}");
     assert!(log_start <= high_watermark, "log start {log_start} above high watermark {high_watermark}");
     assert!(
         high_watermark <= appended_end,

@@ -53,6 +53,9 @@ pub struct ReplicaView {
 pub struct LogFacts {
     /// First offset kept.
     pub log_start: Offset,
+    /// Where the batch begins that holds the log start: below it in a log of which records were deleted up to the midst of a
+    /// batch. Replicas exchange whole batches.
+    pub first_batch: Offset,
     /// The log start that a start after a power cut would find.
     pub durable_log_start: Offset,
     /// The high watermark that this replica knows.

@@ -74,7 +74,8 @@ impl<D: Disk> Partition<D> {
     pub(super) fn raise_log_start(&mut self, core: &mut Core<D>, to: Offset) {
         self.log.advance_log_start(&mut core.disk, core.now, to);
         if let Role::Leader(leader) = &mut self.role {
-            leader.machine.handle_log_start(core.now.mono, self.log.offsets().log_start());
+            let first_batch = self.log.first_batch(&mut core.disk);
+            leader.machine.handle_log_start(core.now.mono, self.log.offsets().log_start(), first_batch);
         }
         self.wake_watchers(core);
     }

@@ -13,7 +13,7 @@ use log_core::mutation::{Mutation, on};
 use log_core::{BrokerEpoch, LeaderEpoch, MonoTime, Offset, TopicPartition};
 use log_store::{Disk, Fault};
 use metadata_core::Condition;
-use replica_core::{CloseReason, Leader, LeaderStart, PartitionView};
+use replica_core::{CloseReason, Leader, LeaderStart, LogFacts, PartitionView};
 
 use super::follower::FollowerRole;
 use super::leader::LeaderRole;
@@ -130,11 +130,12 @@ impl<D: Disk> Partition<D> {
     }
 
     fn lead(&mut self, core: &mut Core<D>, view: PartitionView, own_epoch: BrokerEpoch) -> Role {
+        let first_batch = self.log.first_batch(&mut core.disk);
         let start = LeaderStart {
             own: core.broker(),
             own_epoch: Some(own_epoch),
             view,
-            log: log_facts(&self.log),
+            log: LogFacts { first_batch, ..log_facts(&self.log) },
             settings: self.settings,
             seed: core.config.seed ^ self.log.id().0,
         };

@@ -174,3 +174,25 @@ fn below_min_isr_nothing_is_deleted_for_good() {
     cluster.run();
     assert_eq!(told(&mut cluster, leader, connection), Some(GONE), "ISR {:?}", cluster.isr(id));
 }
+
+#[test]
+fn whoever_begins_anew_takes_the_whole_batch_that_holds_the_log_start() {
+    let (mut cluster, id) = three();
+    let leader = cluster.leader(id);
+    let [away, _] = others(leader);
+    cluster.kill(away);
+    cluster.fence(away);
+    cluster.produce(leader, "t", 0, -1, batch(&["a"]));
+    cluster.produce(leader, "t", 0, -1, batch(&["b", "c", "d"]));
+    assert_eq!(deleted(&mut cluster, leader, 2), Some(GONE), "in the midst of a batch");
+    cluster.restart(away);
+    cluster.pass(2 * SECOND);
+    assert_eq!(cluster.isr(id), [1, 2, 3]);
+    for broker in [1, 2, 3].into_iter().filter(|broker| *broker != away) {
+        cluster.kill(broker);
+        cluster.fence(broker);
+    }
+    assert_eq!(cluster.leader(id), away);
+    assert_eq!(cluster.list_offset(away, "t", 0, -2).offset, 2);
+    assert_eq!(read(&mut cluster, away, 2), RECORDS);
+}

@@ -84,6 +84,7 @@ impl<D: Disk> PartitionLog<D> {
         self.cut_count += 1;
         self.offsets = LogOffsets::empty_at(start_at);
         self.durable = EndPoint::empty_at(start_at);
+        self.first_batch = (start_at, start_at);
         self.epochs.truncate_to(Offset(i64::MIN));
         self.producers.clear();
         self.segments.clear();
@@ -103,12 +104,26 @@ impl<D: Disk> PartitionLog<D> {
     /// rotted would have everything behind it cut, or, below the high watermark, be taken for the leader's fault.
     fn boundary_below(&mut self, disk: &mut D, offset: Offset) -> Result<EndPoint, CutError> {
         let damaged = Fault::BadBatch { at: offset };
-        let Some(index) = self.segment_of(offset) else {
-            self.fail(damaged);
-            return Err(CutError::Faulty);
-        };
+        match self.find_boundary(disk, offset)? {
+            Some((segment, position, offset)) => {
+                Ok(EndPoint { offset, segment, position, epoch: self.epoch_before(offset) })
+            }
+            None => {
+                self.fail(damaged);
+                Err(CutError::Faulty)
+            }
+        }
+    }
+
+    /// The segment of the batch that holds `offset`, its place in there, and its base offset.
+    fn find_boundary(
+        &mut self,
+        disk: &mut D,
+        offset: Offset,
+    ) -> Result<Option<(Offset, u64, Offset)>, DiskError> {
+        let Some(index) = self.segment_of(offset) else { return Ok(None) };
         self.load_indexes(disk, index)?;
-        let Some(segment) = self.segments.get_mut(index) else { return Err(CutError::Faulty) };
+        let Some(segment) = self.segments.get_mut(index) else { return Ok(None) };
         let file = segment.file(disk, &self.dir)?;
         let (base, bytes) = (segment.base, segment.bytes);
         let floor = segment.indexes().map_or(0, |indexes| u64::from(indexes.offsets.position_for(offset)));
@@ -118,12 +133,28 @@ impl<D: Disk> PartitionLog<D> {
                 && (header.base_offset == offset
                     || self.is_whole(disk, &file, position, header.batch_bytes)?)
             {
-                let epoch = self.epoch_before(header.base_offset);
-                return Ok(EndPoint { offset: header.base_offset, segment: base, position, epoch });
+                return Ok(Some((base, position, header.base_offset)));
             }
         }
-        self.fail(damaged);
-        Err(CutError::Faulty)
+        Ok(None)
+    }
+
+    /// Where the batch begins that holds the log start, for replicas, which exchange whole batches: from there on the log can
+    /// be read. The log start itself where nothing is held, or the batch cannot be read.
+    pub fn first_batch(&mut self, disk: &mut D) -> Offset {
+        let start = self.offsets.log_start();
+        if self.first_batch.0 == start {
+            return self.first_batch.1;
+        }
+        let segment = self.segment_of(start).and_then(|index| self.segments.get(index));
+        if start >= self.offsets.log_end() || segment.is_some_and(|segment| segment.base == start) {
+            return start;
+        }
+        let found = self.find_boundary(disk, start).ok().flatten();
+        if let Some((_, _, base)) = found {
+            self.first_batch = (start, base);
+        }
+        found.map_or(start, |(_, _, base)| base)
     }
 
     fn is_whole(

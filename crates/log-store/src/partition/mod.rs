@@ -88,6 +88,8 @@ pub struct PartitionLog<D: Disk> {
     snapshots: producers::Snapshots,
     chain: ChainState,
     cursors: read::Cursors,
+    /// A log start, and where the batch begins that holds it.
+    first_batch: (Offset, Offset),
     timers: Timers,
     read_at_start: ReadAtStart,
     events: VecDeque<LogEvent<D::File>>,

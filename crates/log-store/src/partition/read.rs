@@ -80,7 +80,8 @@ impl<D: Disk> PartitionLog<D> {
     /// Whole batches from the one that holds `from` on, within the limit. Bytes in memory, or a file range for
     /// `sendfile`; or a ticket, when the disk has to be waited for.
     ///
-    /// Errors: [`ReadError::OutOfRange`] outside log start and log end; [`ReadError::Faulty`] once damage was found.
+    /// Errors: [`ReadError::OutOfRange`] below the log start, or the [first batch](PartitionLog::first_batch) once that was
+    /// asked for, and above the log end; [`ReadError::Faulty`] once damage was found.
     pub fn read(
         &mut self,
         disk: &mut D,
@@ -130,7 +131,10 @@ impl<D: Disk> PartitionLog<D> {
             return Err(ReadError::Faulty);
         }
         let (log_start, log_end) = (self.offsets.log_start(), self.offsets.log_end());
-        if from < log_start || from > log_end {
+        // Whoever asks for the first batch gets the whole of it.
+        let (of, begins) = self.first_batch;
+        let first = if of == log_start { begins } else { log_start };
+        if from < first || from > log_end {
             return Err(ReadError::OutOfRange { offset: from, log_start, log_end });
         }
         Ok(())

@@ -137,6 +137,7 @@ impl<D: Disk> PartitionLog<D> {
             snapshots: Snapshots::default(),
             chain: ChainState::new(),
             cursors: read::Cursors::default(),
+            first_batch: (start, start),
             timers,
             read_at_start: ReadAtStart::default(),
             events: VecDeque::new(),

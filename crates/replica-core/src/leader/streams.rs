@@ -86,7 +86,7 @@ impl Leader {
         offset: Offset,
         credit: u64,
     ) {
-        let (start, end) = (self.log.log_start, self.log.appended_end);
+        let (start, end) = (self.log.first_batch, self.log.appended_end);
         if let Some((follower, progress)) = self.session_on(stream, session) {
             if progress.cursor().is_some() || offset > end {
                 self.on_protocol_breach(stream);
@@ -230,8 +230,10 @@ impl Leader {
         asked: Option<LeaderEpoch>,
         epochs: &EpochCache,
     ) {
-        let (log_start, log_end) = (self.log.log_start, self.log.appended_end);
-        let first = epochs.entries().first().map_or(log_end, |first| first.start.max(log_start));
+        let (log_start, log_end) = (self.log.first_batch, self.log.appended_end);
+        // The first epoch begins where the log does, in the midst of a batch too; logs part between batches.
+        let begins = |start: Offset| if start <= self.log.log_start { log_start } else { start };
+        let first = epochs.entries().first().map_or(log_end, |first| begins(first.start));
         let known = asked.and_then(|asked| epochs.end_offset_for(asked, log_end));
         let (epoch, end) = match known {
             Some((epoch, _)) if on(Mutation::T2) && Some(epoch) != asked => (asked, log_end),
@@ -292,12 +294,12 @@ impl Leader {
         }
     }
 
-    /// Retention went past where a follower stands: it has to begin anew (step 4).
+    /// What a follower needs next is deleted: it has to begin anew (step 4).
     pub(super) fn close_streams_below_log_start(&mut self) {
-        let log_start = self.log.log_start;
+        let first_batch = self.log.first_batch;
         let below = |progress: &Progress| {
             let stream = progress.stream?;
-            stream.cursor.is_some_and(|cursor| cursor.next_offset < log_start).then_some(stream.id)
+            stream.cursor.is_some_and(|cursor| cursor.next_offset < first_batch).then_some(stream.id)
         };
         let streams: Vec<StreamId> = self.followers.values().filter_map(below).collect();
         for stream in streams {
