@@ -70,9 +70,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What CI runs of it: every seed twice, so that it is the same run, and all seeds that once found something.
+/// What CI runs of it: every seed twice, so that it is the same run, and all seeds that once found something; and a few of
+/// the mixes whose clients do what those of the others never do.
 pub(crate) fn steps() -> Vec<Step> {
-    let mut arguments = BUILD.to_vec();
-    arguments.extend(["--seeds=200", "--repeat-every=1", "--regressions"]);
-    vec![Step::cargo("simulator", &arguments, 8)]
+    let step = |name, arguments: &[&str]| Step::cargo(name, &[&BUILD, arguments].concat(), 8);
+    vec![
+        step("simulator", &["--seeds=200", "--repeat-every=1", "--regressions"]),
+        step("simulator, lazy syncs", &["--seeds=40", "--repeat-every=1", "--mix=lazy"]),
+        step("simulator, deletions", &["--seeds=40", "--repeat-every=1", "--mix=deletes"]),
+    ]
 }

@@ -69,6 +69,8 @@ pub enum Mutation {
     T13Push,
     /// Leading while a cut is running.
     L1b,
+    /// Whoever enters the ISR need not have deleted what clients were told to be gone.
+    L4,
     /// A new incarnation's old ends are kept.
     L7,
     /// A moved HW waits for the next batches.
@@ -77,6 +79,8 @@ pub enum Mutation {
     L9,
     /// A stream of an epoch that was left still pushes.
     L10,
+    /// Records are told to be deleted as soon as the leader has raised its log start.
+    L11,
     /// A restarted broker leads from stale metadata.
     B1,
     /// A broker is let in before it has applied its own registration.
@@ -151,6 +155,8 @@ pub enum Mutation {
     S20,
     /// The page cache is believed after an unclean stop.
     S21,
+    /// What nobody waits for is never synced.
+    S22,
     /// Metadata is applied before its fsync.
     Q1,
     /// Only the last batch of a producer is remembered.

@@ -9,7 +9,7 @@
 
 mod confirm;
 mod isr;
-mod low_watermark;
+pub(crate) mod low_watermark;
 pub(crate) mod progress;
 mod serve;
 mod streams;

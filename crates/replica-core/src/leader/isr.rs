@@ -44,7 +44,7 @@ impl Judged<'_> {
         let same_registration = progress.broker_epoch == replica.broker_epoch || on(Mutation::H10);
         let started = |end: Offset| end >= self.identity.epoch_start || on(Mutation::H7);
         let gone = self.low_watermark.max(self.identity.first_log_start);
-        let deleted = progress.log_start >= gone || !self.view.confirms_log_starts;
+        let deleted = progress.log_start >= gone || !self.view.confirms_log_starts || on(Mutation::L4);
         !progress.behind
             && same_registration
             && deleted

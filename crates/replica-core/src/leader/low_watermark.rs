@@ -10,6 +10,7 @@
 use log_core::{MonoTime, Offset, Session};
 
 use super::Leader;
+use crate::mutation::{Mutation, on};
 use crate::stream::StreamId;
 
 impl Leader {
@@ -47,7 +48,8 @@ impl Leader {
         });
         let own = self.log.durable_log_start.min(self.log.log_start);
         let smallest = followers.map(|(_, progress)| progress.log_start).fold(own, Offset::min);
-        self.low_watermark = self.low_watermark.max(smallest);
+        let reached = if on(Mutation::L11) { self.log.log_start } else { smallest };
+        self.low_watermark = self.low_watermark.max(reached);
     }
 
     /// The low watermark, if its owner has not heard of it.
@@ -61,7 +63,7 @@ impl Leader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use alloc::vec::Vec;
 
     use log_core::{BrokerId, PartitionEpoch};
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn l11_what_not_everyone_has_deleted_is_not_out_of_range() {
+    pub(crate) fn l11_what_not_everyone_has_deleted_is_not_out_of_range() {
         let mut leader = deleting(ALL);
         assert_eq!(low_watermarks(&mut leader), [] as [i64; 0], "no follower has said so");
         confirmed(&mut leader, 1, 1, 5);
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn l11_nobody_enters_the_isr_who_may_bring_back_what_is_deleted() {
+    pub(crate) fn l11_nobody_enters_the_isr_who_may_bring_back_what_is_deleted() {
         let proposed = |actions: &[LeaderAction]| {
             actions.iter().any(|action| matches!(action, LeaderAction::RequestIsr { .. }))
         };

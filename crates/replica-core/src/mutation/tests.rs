@@ -6,6 +6,7 @@ use super::Mutation::{self, *};
 use super::with;
 use crate::follower::tests as follower;
 use crate::harness::tests::walks_find_it;
+use crate::leader::low_watermark::tests as low_watermark;
 use crate::leader::tests as leader;
 
 const KILLERS: &[(Mutation, fn())] = &[
@@ -37,10 +38,12 @@ const KILLERS: &[(Mutation, fn())] = &[
     (T13Ack, leader::s4_nothing_of_an_older_session_is_applied),
     (T13Push, follower::s5_nothing_of_another_session_or_stream_is_applied),
     (L1b, leader::l1_nobody_leads_while_a_cut_is_running),
+    (L4, low_watermark::l11_nobody_enters_the_isr_who_may_bring_back_what_is_deleted),
     (L7, leader::l7_a_new_incarnation_makes_old_ends_unknown),
     (L8, leader::l8_a_moved_high_watermark_goes_out_at_once_on_idle_streams),
     (L9, follower::l9_a_follower_deletes_only_below_the_pushed_log_start),
     (L10, leader::l10_leaving_an_epoch_closes_all_streams_before_anything_else),
+    (L11, low_watermark::l11_what_not_everyone_has_deleted_is_not_out_of_range),
     (B1, leader::l1_nobody_leads_before_its_own_registration_is_applied),
 ];
 

@@ -48,6 +48,8 @@ struct Asked {
     named_epoch: bool,
     latest: bool,
     sent: u64,
+    /// Below this offset everything was known to be gone then.
+    gone: i64,
 }
 
 impl Consumer {
@@ -104,7 +106,8 @@ impl Consumer {
         let latest = world.dice.permille(150);
         let correlation = self.correlation;
         world.coverage.count(if latest { "latest offsets asked for" } else { "fetches" });
-        lane.asked = Some(Asked { correlation, known, named_epoch, latest, sent: world.now });
+        let gone = world.oracle.gone(known.key);
+        lane.asked = Some(Asked { correlation, known, named_epoch, latest, sent: world.now, gone });
         let frame = if latest {
             wire::list_latest(correlation, &lane.name, lane.partition, epoch)
         } else {
@@ -206,8 +209,17 @@ impl Lane {
     fn take_records(&mut self, world: &mut World, asked: Asked, answer: FetchedPartition) {
         world.oracle_served_to(asked.known.key, answer.high_watermark);
         let bytes = answer.records.into_bytes();
+        // A leader that was replaced, and does not know it, may have what was deleted since.
+        let present = asked.named_epoch && world.leads(asked.known);
         let mut batches = Batches::new(&bytes);
         for (header, whole) in &mut batches {
+            if present && header.next_offset().0 <= asked.gone {
+                let text = format!(
+                    "a fetch from {} gives what lies below {}, which was gone before",
+                    self.position, asked.gone
+                );
+                world.oracle.violate("gone", text);
+            }
             if header.next_offset().0 <= self.position {
                 world.oracle.violate("read", format!("a fetch from {} gives {header:?}", self.position));
             }
@@ -220,6 +232,9 @@ impl Lane {
             world.oracle_read(asked.known.key, &header, whole);
             world.coverage.count("batches read");
             self.position = header.next_offset().0;
+        }
+        if world.plan.workload.consumers_rest && !world.is_healing() {
+            self.not_before = world.now + world.dice.between(0, 2_000 * MS);
         }
     }
 

@@ -2,6 +2,7 @@
 //! describes it, which may be old.
 
 mod consumer;
+mod deletions;
 mod producer;
 mod wire;
 
@@ -10,9 +11,9 @@ use bytes::{Buf, Bytes};
 use log_core::{LeaderEpoch, TopicId, TopicPartition};
 
 pub(crate) use consumer::Consumer;
+pub(crate) use deletions::Deletions;
 pub(crate) use producer::Producer;
 
-use crate::dice::Dice;
 use crate::plan::{MS, Plan};
 use crate::world::{End, Event, Parcel, Stream, World, index_of};
 
@@ -43,12 +44,17 @@ pub(crate) enum Wish {
 }
 
 pub(crate) fn of_plan(plan: &Plan) -> Vec<Client> {
-    let producers = (0..plan.producers).map(|_| true).chain((0..plan.plain_producers).map(|_| false));
-    let producers = producers
+    let asks = &plan.workload;
+    let idempotent = asks.acks.iter().take(plan.producers).map(|acks| (true, *acks));
+    let plain = asks.plain_acks.iter().take(plan.plain_producers).map(|acks| (false, *acks));
+    let producers = idempotent
+        .chain(plain)
         .zip(0..)
-        .map(|(idempotent, number)| Client::Producer(Producer::new(plan, number, idempotent)));
+        .map(|((idempotent, acks), number)| Client::Producer(Producer::new(plan, number, idempotent, acks)));
     let consumers = (0..plan.consumers as u64).map(|number| Client::Consumer(Consumer::new(plan, number)));
-    producers.chain(consumers).collect()
+    // Reads nothing: a connection for what the operator asks of leaders.
+    let operator = asks.deletes_anywhere.then(|| Client::Consumer(Consumer::default()));
+    producers.chain(consumers).chain(operator).collect()
 }
 
 impl Client {
@@ -142,6 +148,9 @@ impl World {
             frames.push(frame);
         }
         for frame in frames {
+            if self.take_deleted(&frame) {
+                continue;
+            }
             self.with_client(client, |found, world| match found {
                 Client::Producer(producer) => producer.handle_frame(world, broker, &frame),
                 Client::Consumer(consumer) => consumer.handle_frame(world, broker, &frame),
@@ -178,26 +187,6 @@ impl World {
         (0..self.clients.len()).for_each(|client| self.drop_connections(client, None));
     }
 
-    /// Asks the leader of some partition of a topic to delete the records below an offset.
-    pub(crate) fn ask_to_delete_records(&mut self, topic: usize, seed: u64) {
-        let mut dice = Dice::new(seed, 8);
-        let Some(plan) = self.plan.topics.get(topic) else { return };
-        let name = plan.name.clone();
-        let partition = i32::try_from(dice.below(plan.partitions.unsigned_abs().into())).unwrap_or_default();
-        let Some(known) = self.describe(&name, partition, None) else { return };
-        let end = self.oracle.committed_end(known.key);
-        let offset =
-            self.oracle.boundary_below(known.key, end - i64::try_from(dice.below(20)).unwrap_or_default());
-        if offset <= self.oracle.log_start(known.key) {
-            return;
-        }
-        self.oracle.allow_deletion(known.key, offset);
-        self.coverage.count("deletions of records asked for");
-        let reader = self.clients.len() - 1;
-        let frame = wire::delete_records(-1, &name, partition, offset);
-        self.client_send(reader, known.leader, frame);
-    }
-
     /// A topic's partition as some broker that runs describes it; the newest that the client has been told stays.
     pub(crate) fn describe(&mut self, name: &str, partition: i32, known: Option<Known>) -> Option<Known> {
         let running: Vec<usize> =
@@ -217,6 +206,13 @@ impl World {
             (Some(told), _) => Some(told),
             (None, known) => known,
         }
+    }
+
+    /// Whether that broker leads the partition in that epoch, as everything that is agreed says.
+    pub(crate) fn leads(&self, known: Known) -> bool {
+        self.head.partition(known.key).is_some_and(|found| {
+            found.leader_epoch == known.epoch && found.leader.map(index_of) == Some(known.leader)
+        })
     }
 
     /// The topic of a name now, as everything that is agreed says.

@@ -1,5 +1,5 @@
 //! A producer: idempotent with several batches in flight, each tried again until its outcome is known; or plain, with one
-//! in flight that is tried once.
+//! in flight that is tried once. It asks for acknowledgements of all members, of the leader alone, or for none.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,13 +8,13 @@ use kafka_wire::messages::init_producer_id::{InitProducerIdRequest, InitProducer
 use kafka_wire::messages::produce::ProduceResponse;
 use kafka_wire::{ErrorCode, decode_response, response_correlation_id};
 use log_core::batch::ProducerStamp;
-use log_core::{ProducerEpoch, ProducerId, Sequence, Timestamp};
+use log_core::{LeaderEpoch, ProducerEpoch, ProducerId, Sequence, Timestamp};
 
 use super::wire::{self, INIT, PRODUCE};
 use super::{Known, Wish};
 use crate::oracle::{Attempt, identity};
 use crate::plan::{MS, Plan};
-use crate::world::{World, index_of};
+use crate::world::World;
 
 /// Batches of one partition in flight, counted from the oldest whose outcome is not known: no more than a broker remembers,
 /// or it may have forgotten the oldest when that is sent again.
@@ -49,6 +49,8 @@ struct Request {
     batch: u64,
     known: Known,
     sent: u64,
+    /// The epoch in which the broker was seen leading then.
+    led: Option<LeaderEpoch>,
 }
 
 /// One partition.
@@ -61,9 +63,18 @@ struct Lane {
     /// How many batches were made.
     made: usize,
     batches: VecDeque<Batch>,
-    /// Whether some batch of this identity was acknowledged.
-    acknowledged: bool,
+    /// Who must know the last batch of this identity that was acknowledged.
+    kept: Option<Keeper>,
     not_before: u64,
+}
+
+/// Who must know a batch that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeper {
+    /// Every leader.
+    All,
+    /// This broker, as long as it leads in this epoch.
+    Leader(usize, LeaderEpoch),
 }
 
 #[derive(Debug)]
@@ -78,7 +89,7 @@ struct Batch {
 }
 
 impl Producer {
-    pub(super) fn new(plan: &Plan, number: u64, idempotent: bool) -> Self {
+    pub(super) fn new(plan: &Plan, number: u64, idempotent: bool, acks: i16) -> Self {
         let partitions = plan
             .topics
             .iter()
@@ -90,12 +101,12 @@ impl Producer {
             next_sequence: 0,
             made: 0,
             batches: VecDeque::new(),
-            acknowledged: false,
+            kept: None,
             not_before: 0,
         };
         let lanes = partitions.map(lane).collect();
         let record_bytes = plan.record_bytes;
-        Self { number, idempotent, record_bytes, acks: -1, lanes, ..Self::default() }
+        Self { number, idempotent, record_bytes, acks, lanes, ..Self::default() }
     }
 
     pub(super) fn unfinished(&self) -> Option<String> {
@@ -159,7 +170,7 @@ impl Producer {
         let wall = Timestamp(1_700_000_000_000 + (world.now / MS).cast_signed());
         let bytes = wire::batch(stamp, &values, wall);
         let identity = identity_of(&bytes);
-        world.oracle.history.attempt(&found.name, found.partition, identity);
+        world.oracle.history.attempt(identity, self.acks == -1);
         found.made += 1;
         let (number, place) = (self.made, found.made);
         found.batches.push_back(Batch { number, place, bytes, identity, in_flight: false, tried: false });
@@ -183,8 +194,11 @@ impl Producer {
         for batch in sendable.take(WINDOW - flying.min(WINDOW)) {
             self.correlation += 1;
             (batch.in_flight, batch.tried) = (true, true);
-            let request = Request { lane, batch: batch.number, known, sent: world.now };
-            self.requests.insert(self.correlation, request);
+            if self.acks != 0 {
+                let led = world.oracle_leads(known.leader, known.key);
+                let request = Request { lane, batch: batch.number, known, sent: world.now, led };
+                self.requests.insert(self.correlation, request);
+            }
             let (number, name, partition) = (batch.number, &found.name, found.partition);
             world.trace.note(world.now, || {
                 let leader = known.leader;
@@ -196,6 +210,13 @@ impl Producer {
             let frame =
                 wire::produce(self.correlation, &found.name, found.partition, self.acks, batch.bytes.clone());
             wishes.push(Wish::Send { broker: known.leader, frame });
+        }
+        if self.acks == 0 {
+            // Nobody will say what became of them.
+            for batch in found.batches.drain(..) {
+                world.coverage.count("batches sent without waiting");
+                world.oracle.history.settle(batch.identity, Attempt::Unknown);
+            }
         }
         wishes
     }
@@ -242,11 +263,20 @@ impl Producer {
                 self.number
             )
         });
+        let leads = world.oracle_leads(request.known.leader, request.known.key);
+        let led_throughout = request.led.filter(|led| leads == Some(*led));
+        let leader = led_throughout.map(|epoch| Keeper::Leader(request.known.leader, epoch));
         if error == ErrorCode::None {
             world.coverage.count("batches acknowledged");
             lane.batches.remove(at);
-            lane.acknowledged = true;
-            return world.oracle_acknowledged(&name, partition, identity, base_offset);
+            if self.acks == -1 {
+                lane.kept = Some(Keeper::All);
+                return world.oracle_acknowledged(&name, partition, identity, base_offset);
+            }
+            lane.kept = leader;
+            world.coverage.count("batches acknowledged by the leader alone");
+            let producer = (!self.idempotent).then_some(self.number);
+            return world.oracle.history.appended(&name, partition, identity, base_offset, producer);
         }
         world.coverage.count("batches refused");
         lane.known = None;
@@ -255,18 +285,15 @@ impl Producer {
             lane.batches.remove(at);
             let definite = error == ErrorCode::NotEnoughReplicas;
             let outcome = if definite { Attempt::Failed } else { Attempt::Unknown };
-            return world.oracle.history.settle(&name, partition, identity, outcome);
+            return world.oracle.history.settle(identity, outcome);
         }
         // A leader that was replaced, and does not know it, may lack what was acknowledged since.
-        let present = world.head.partition(request.known.key).is_some_and(|found| {
-            found.leader_epoch == request.known.epoch
-                && found.leader.map(index_of) == Some(request.known.leader)
-        });
+        let present = world.leads(request.known);
         if error == ErrorCode::OutOfOrderSequenceNumber && at == 0 && present {
             // What is known of batches goes with their records.
             let deleted = world.oracle.log_start(request.known.key) > 0;
-            let acknowledged = lane.acknowledged && !deleted;
-            self.lost_place(world, request.lane, acknowledged);
+            let known = lane.kept == Some(Keeper::All) || lane.kept.is_some() && lane.kept == leader;
+            self.lost_place(world, request.lane, known && !deleted);
         }
     }
 
@@ -290,10 +317,10 @@ impl Producer {
         self.requests.clear();
         for lane in &mut self.lanes {
             for batch in lane.batches.drain(..) {
-                world.oracle.history.settle(&lane.name, lane.partition, batch.identity, Attempt::Unknown);
+                world.oracle.history.settle(batch.identity, Attempt::Unknown);
             }
             lane.next_sequence = 0;
-            lane.acknowledged = false;
+            lane.kept = None;
         }
     }
 
@@ -312,7 +339,7 @@ impl Producer {
                     batch.in_flight = false;
                 }
             } else if let Some(batch) = lane.batches.remove(at) {
-                world.oracle.history.settle(&lane.name, lane.partition, batch.identity, Attempt::Unknown);
+                world.oracle.history.settle(batch.identity, Attempt::Unknown);
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) const PRODUCE: i16 = 9;
 pub(super) const FETCH: i16 = 13;
 pub(super) const LIST: i16 = 7;
 pub(super) const INIT: i16 = 4;
-const DELETE: i16 = 2;
+pub(super) const DELETE: i16 = 2;
 
 /// A frame without its length.
 pub(super) fn frame<B: Body + Encode>(correlation: i32, version: i16, body: &B) -> Bytes {

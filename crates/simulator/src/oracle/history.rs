@@ -1,8 +1,10 @@
 //! What clients were told, and what they read: judged by itself, without a look at any disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use log_core::TopicPartition;
+
+use super::committed::Committed;
 
 /// What is known of a batch that a client wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub(crate) enum Attempt {
     Waiting,
     /// Acknowledged at this offset of that partition.
     Acknowledged(TopicPartition, i64),
+    /// A leader took it at this offset; nobody promised that it stays.
+    Appended(i64),
     /// Refused for good: nothing was appended.
     Failed,
     /// Nobody knows.
@@ -24,15 +28,57 @@ pub(crate) struct History {
     /// The batch that was read at each offset.
     reads: BTreeMap<TopicPartition, BTreeMap<i64, u64>>,
     read_at: BTreeMap<(TopicPartition, u64), i64>,
+    /// Batches that a leader may take alone.
+    weak: BTreeSet<u64>,
+    /// What leaders took alone of each partition, by name.
+    appended: BTreeMap<(String, i32), Vec<Taken>>,
+}
+
+/// A batch that a leader took alone.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    identity: u64,
+    /// Its producer, if that had nothing else under way.
+    plain: Option<u64>,
+}
+
+/// What became of batches that leaders took alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fates {
+    pub(super) kept: u64,
+    pub(super) lost: u64,
 }
 
 impl History {
-    pub(crate) fn attempt(&mut self, _name: &str, _partition: i32, identity: u64) {
+    /// A client begins to write a batch; `by_all` if it waits for all members.
+    pub(crate) fn attempt(&mut self, identity: u64, by_all: bool) {
         self.attempts.insert(identity, Attempt::Waiting);
+        if !by_all {
+            self.weak.insert(identity);
+        }
     }
 
-    pub(crate) fn settle(&mut self, _name: &str, _partition: i32, identity: u64, outcome: Attempt) {
+    pub(crate) fn settle(&mut self, identity: u64, outcome: Attempt) {
         self.attempts.insert(identity, outcome);
+    }
+
+    /// A client is told that a leader has taken a batch; `plain` is its producer, if that waits for each answer before it
+    /// writes more.
+    pub(crate) fn appended(
+        &mut self,
+        name: &str,
+        partition: i32,
+        identity: u64,
+        base: i64,
+        plain: Option<u64>,
+    ) {
+        self.settle(identity, Attempt::Appended(base));
+        self.appended.entry((name.to_owned(), partition)).or_default().push(Taken { identity, plain });
+    }
+
+    /// Whether a leader may take a batch alone.
+    pub(super) fn is_weak(&self, identity: u64) -> bool {
+        self.weak.contains(&identity)
     }
 
     pub(super) fn of(&self, identity: u64) -> Option<Attempt> {
@@ -79,5 +125,36 @@ impl History {
             seen += 1;
         }
         Ok(seen)
+    }
+
+    /// What leaders took alone of a partition may be lost. What is not is committed where it was acknowledged, and in the
+    /// order in which its producer was told.
+    ///
+    /// Errors: what is elsewhere, or out of order.
+    pub(super) fn check_appended(
+        &self,
+        name: &str,
+        partition: i32,
+        committed: &Committed,
+    ) -> Result<Fates, String> {
+        let mut fates = Fates::default();
+        let mut last: BTreeMap<u64, i64> = BTreeMap::new();
+        let taken = self.appended.get(&(name.to_owned(), partition));
+        for Taken { identity, plain } in taken.into_iter().flatten() {
+            let Some(found) = committed.offset_of(*identity) else {
+                fates.lost += 1;
+                continue;
+            };
+            fates.kept += 1;
+            if self.attempts.get(identity) != Some(&Attempt::Appended(found)) {
+                let told = self.attempts.get(identity);
+                return Err(format!("told as {told:?}, and committed at {found}"));
+            }
+            let before = plain.and_then(|producer| last.insert(producer, found));
+            if let Some(before) = before.filter(|before| *before > found) {
+                return Err(format!("reordered: what is at {found} was written after what is at {before}"));
+            }
+        }
+        Ok(fates)
     }
 }

@@ -1,7 +1,9 @@
 //! What must hold, whatever happens. The oracles know nothing of the rules by which brokers work: they see disks, what
 //! each replica shows of itself, the metadata that is agreed, and what clients were told.
 
+mod alone;
 mod committed;
+mod deleted;
 mod history;
 mod log;
 mod replicas;
@@ -11,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use log_core::{TopicId, TopicPartition};
 
+use alone::Kept;
 use committed::Committed;
 pub(crate) use committed::identity;
 pub(crate) use history::{Attempt, History};
@@ -37,6 +40,10 @@ pub(crate) struct Oracle {
     leaders: BTreeMap<(TopicPartition, i32), usize>,
     names: BTreeMap<TopicId, String>,
     deleted: BTreeSet<TopicId>,
+    /// What replicas that are alone must hold when they lead again.
+    kept: BTreeMap<(usize, TopicPartition), Kept>,
+    /// Since when something that such a one appended waits for a sync to begin.
+    unsynced: BTreeMap<(usize, TopicPartition), u64>,
 }
 
 impl Oracle {
@@ -76,11 +83,13 @@ impl Oracle {
     pub(crate) fn forget_topic(&mut self, topic: TopicId) {
         self.deleted.insert(topic);
         self.watches.retain(|(_, key), _| key.topic_id != topic);
+        self.kept.retain(|(_, key), _| key.topic_id != topic);
     }
 
     /// A broker's disk is gone.
     pub(crate) fn forget_broker(&mut self, broker: usize) {
         self.watches.retain(|(of, _), _| *of != broker);
+        self.kept.retain(|(of, _), _| *of != broker);
     }
 
     /// Whether a topic of that name was ever deleted.

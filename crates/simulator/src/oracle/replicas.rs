@@ -2,7 +2,7 @@
 
 use broker_core::{LeaderStanding, ReplicaRole, ReplicaStanding};
 use log_core::batch::{BatchHeader, check_stored};
-use log_core::{BrokerId, TopicPartition};
+use log_core::{BrokerId, LeaderEpoch, TopicPartition};
 
 use super::History;
 use super::committed::identity;
@@ -47,7 +47,11 @@ impl World {
         let number = running.id.number;
         let standings: Vec<ReplicaStanding> =
             running.shards.iter().flat_map(broker_core::Shard::replicas).collect();
+        let some_alone = self.plan.topics.iter().any(|topic| topic.replicas == 1);
         for standing in standings {
+            if some_alone {
+                self.check_sync_begins(broker, &standing);
+            }
             self.oracle_replica(broker, number, standing);
         }
     }
@@ -135,6 +139,7 @@ impl World {
             |before| matches!(&before.standing.role, ReplicaRole::Leader(led) if led.epoch == leader.epoch),
         );
         if !led {
+            self.check_kept(broker, key);
             self.coverage.count("leaderships begun");
             self.trace.note(self.now, || format!("broker {broker} leads {} in epoch {epoch}", words(key)));
             let other = *self.oracle.leaders.entry((key, epoch)).or_insert(broker);
@@ -153,14 +158,15 @@ impl World {
         if let Some(before) = before.filter(|_| led) {
             self.check_refusal(broker, standing, leader, before);
         }
-        self.check_log_start(broker, standing);
         let committed = self.oracle.committed_end(key);
         if standing.offsets.high_watermark().0 > committed {
             self.oracle_commit(broker, standing, leader);
         }
+        // What is committed in a step, retention may delete in the same.
+        self.check_log_start(broker, standing);
     }
 
-    /// All clients want every batch committed: a leader that knows too few members takes none.
+    /// A leader that knows too few members takes nothing that a client wants committed.
     fn check_refusal(
         &mut self,
         broker: usize,
@@ -171,13 +177,21 @@ impl World {
         let below = |leader: &LeaderStanding| leader.sound_isr < leader.min_isr;
         let was_below = matches!(&before.standing.role, ReplicaRole::Leader(leader) if below(leader));
         let (from, to) = (before.standing.offsets.log_end(), standing.offsets.log_end());
-        if was_below && below(leader) && to > from {
+        if was_below && below(leader) && to > from && !self.all_weak(broker, standing.partition, from.0, to.0)
+        {
             let text = format!(
                 "leader {broker} appends {from} to {to} below min ISR to {}",
                 words(standing.partition)
             );
             self.oracle.violate("min isr", text);
         }
+    }
+
+    /// Whether clients let a leader take alone what it has from one offset up to another.
+    fn all_weak(&self, broker: usize, key: TopicPartition, from: i64, to: i64) -> bool {
+        let batches = self.batches(broker, key, from, to);
+        batches.last().is_some_and(|(last, _)| last.next_offset().0 == to)
+            && batches.iter().all(|(_, whole)| self.oracle.history.is_weak(identity(whole)))
     }
 
     /// The leader that counts believes in no smaller ISR than the controller.
@@ -195,19 +209,6 @@ impl World {
                 leader.maximal_isr
             );
             self.oracle.violate("quorum superset", text);
-        }
-    }
-
-    /// L11: what a client was told to be gone, the leader that counts does not have again.
-    fn check_gone(&mut self, broker: usize, standing: &ReplicaStanding) {
-        let (key, start) = (standing.partition, standing.offsets.log_start().0);
-        let gone = self.oracle.committed.get(&key).map_or(0, |found| found.gone);
-        if start < gone && !self.oracle.deleted.contains(&key.topic_id) {
-            let text = format!(
-                "leader {broker} begins {} at {start}, a client was told that it begins at {gone}",
-                words(key)
-            );
-            self.oracle.violate("gone", text);
         }
     }
 
@@ -401,26 +402,6 @@ impl World {
         }
     }
 
-    /// A client is told that its position, up to which it has read, is out of range.
-    pub(crate) fn oracle_out_of_range(
-        &mut self,
-        key: TopicPartition,
-        position: i64,
-        epoch: log_core::LeaderEpoch,
-    ) {
-        let (start, end) = (self.oracle.log_start(key), self.oracle.committed_end(key));
-        if position >= start && position <= end && !self.oracle.deleted.contains(&key.topic_id) {
-            let text = format!(
-                "position {position} of {} is out of range for the leader of epoch {epoch:?}, {start} to {end} is there",
-                words(key)
-            );
-            return self.oracle.violate("out of range", text);
-        }
-        if let Some(found) = self.oracle.committed.get_mut(&key).filter(|_| position < start) {
-            found.gone = found.gone.max(position + 1);
-        }
-    }
-
     /// A client is told that a batch is committed.
     pub(crate) fn oracle_acknowledged(&mut self, name: &str, partition: i32, of: u64, base: i64) {
         let named = |key: &TopicPartition| {
@@ -431,13 +412,21 @@ impl World {
         let mut at = at.filter(|(_, committed)| committed.offset_of(of) == Some(base));
         let found = at.next().map(|(key, _)| *key);
         match found {
-            Some(key) => self.oracle.history.settle(name, partition, of, Attempt::Acknowledged(key, base)),
+            Some(key) => self.oracle.history.settle(of, Attempt::Acknowledged(key, base)),
             None => {
                 let text = format!(
                     "a batch is acknowledged at {base} of {name}-{partition}, and not committed there"
                 );
                 self.oracle.violate("acknowledged", text);
             }
+        }
+    }
+
+    /// The epoch in which a broker is seen leading a partition.
+    pub(crate) fn oracle_leads(&self, broker: usize, key: TopicPartition) -> Option<LeaderEpoch> {
+        match &self.oracle.watches.get(&(broker, key))?.standing.role {
+            ReplicaRole::Leader(leader) => Some(leader.epoch),
+            _ => None,
         }
     }
 

@@ -248,5 +248,26 @@ impl World {
             Ok(seen) => self.coverage.add("acknowledged batches read in the end", seen),
             Err(wrong) => self.oracle.violate("client history", wrong),
         }
+        self.check_appended();
+    }
+
+    /// What leaders acknowledged alone, in topics whose name no other had.
+    fn check_appended(&mut self) {
+        for (key, committed) in &self.oracle.committed {
+            let Some(name) = self.oracle.names.get(&key.topic_id) else { continue };
+            if self.oracle.was_deleted(name) {
+                continue;
+            }
+            match self.oracle.history.check_appended(name, key.partition.0, committed) {
+                Ok(fates) => {
+                    self.coverage.add("batches of a leader alone that stayed", fates.kept);
+                    self.coverage.add("batches of a leader alone that were lost", fates.lost);
+                }
+                Err(wrong) => {
+                    let text = format!("a batch of {name}-{} was {wrong}", key.partition);
+                    return self.oracle.violate("acknowledged", text);
+                }
+            }
+        }
     }
 }

@@ -128,6 +128,10 @@ fn weights(dice: &mut Dice, mix: Mix) -> [u64; KINDS] {
         let rare = matches!(kind, 2 | 12 | 13 | 14);
         *weight = if rare || mix.is_pointed() { drawn } else { drawn * 2 };
         *weight += favour(mix, kind);
+        if mix == Mix::Deletes && kind == 20 {
+            // Nobody knows which of two topics of a name an answer is about.
+            *weight = 0;
+        }
     }
     if weights.iter().all(|weight| *weight == 0) {
         weights = [1; KINDS];
@@ -156,6 +160,8 @@ fn favour(mix: Mix, kind: usize) -> u64 {
         Mix::Remembered => &[33],
         Mix::Tails => &[23],
         Mix::Losses => &[0, 4, 6, 24],
+        Mix::Lazy => &[0, 1, 2, 3, 4, 9, 10],
+        Mix::Deletes => &[0, 1, 2, 3, 4, 6, 14, 15],
     };
     match favoured.contains(&kind) {
         true if mix.is_pointed() => 48,

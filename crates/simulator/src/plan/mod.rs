@@ -2,8 +2,10 @@
 //! that a run that went wrong can be told again with less of it.
 
 mod faults;
+mod workload;
 
 pub(crate) use faults::{Fault, Planned};
+pub(crate) use workload::Workload;
 
 use crate::dice::Dice;
 
@@ -51,6 +53,10 @@ pub enum Mix {
     Repeats,
     /// Disks lost of followers of which their leaders know how far they were.
     Remembered,
+    /// Topics with one replica, producers that do not wait for others, consumers that stay away.
+    Lazy,
+    /// Records deleted all the time, below any offset.
+    Deletes,
 }
 
 impl Mix {
@@ -119,6 +125,7 @@ pub(crate) struct Plan {
     /// How long faults happen, from the moment at which all brokers live.
     pub(crate) fault_time: u64,
     pub(crate) faults: Vec<Planned>,
+    pub(crate) workload: Workload,
 }
 
 impl Plan {
@@ -126,16 +133,19 @@ impl Plan {
     pub(crate) fn of(seed: u64, mix: Mix) -> Self {
         let mut dice = Dice::new(seed, 1);
         let brokers = dice.pick(&[3, 3, 3, 5]);
-        let topics = (0..dice.between(1, 2)).map(|number| topic(&mut dice, number, brokers, mix)).collect();
+        let topics: Vec<TopicPlan> =
+            (0..dice.between(1, 2)).map(|number| topic(&mut dice, number, brokers, mix)).collect();
         let fault_time = dice.between(8, 20) * 1_000 * MS;
         let weather = weather(&mut dice).under(mix);
+        let mut faults = faults::draw(&mut Dice::new(seed, 2), mix, brokers, fault_time);
+        faults.extend(workload::deletions(seed, mix, topics.len(), fault_time));
         Self {
             seed,
             brokers,
             shards: dice.pick(&[1, 1, 2]),
             topics,
             producers: dice.pick(&[1, 2, 2]),
-            plain_producers: dice.pick(&[0, 1, 1]),
+            plain_producers: dice.pick(&if mix == Mix::Lazy { [1, 2, 2] } else { [0, 1, 1] }),
             consumers: dice.pick(&[1, 1, 2]),
             produce_every: dice.pick(&[(20 * MS, 200 * MS), (50 * MS, 500 * MS), (5 * MS, 400 * MS)]),
             record_bytes: dice.pick(&[(10, 80), (10, 700), (400, 1_500)]),
@@ -144,17 +154,19 @@ impl Plan {
             push_bytes: dice.pick(&[600, 8_000, 1 << 20]),
             weather,
             fault_time,
-            faults: faults::draw(&mut Dice::new(seed, 2), mix, brokers, fault_time),
+            faults,
+            workload: Workload::of(seed, mix),
         }
     }
 }
 
 fn topic(dice: &mut Dice, number: u64, brokers: usize, mix: Mix) -> TopicPlan {
     let most = i16::try_from(brokers).unwrap_or(3);
-    let replicas = dice.pick(&[3, 3, 3, 2, most]);
+    let replicas = dice.pick(&if mix == Mix::Lazy { [1, 1, 1, 3, most] } else { [3, 3, 3, 2, most] });
     let min_isr = match mix {
         mix if mix.damages() => 2,
         Mix::Losses => 1,
+        Mix::Lazy if replicas == 1 => 1,
         _ => dice.pick(&[2, 2, 2, 1, 3]),
     };
     TopicPlan {

@@ -71,6 +71,7 @@ impl World {
                 let shows = if shows_new { FailedSync::ShowsNew } else { FailedSync::ShowsOld };
                 self.coverage.count("failing syncs ordered");
                 self.machine(broker).disk.fail_next_sync(shows);
+                self.machine_mut(broker).doubtful_cache = true;
             }
             Fault::WriteBack { broker, seed } => self.machine(broker).disk.write_back(seed),
             Fault::Evict { broker } => self.machine(broker).disk.evict(),

@@ -61,6 +61,8 @@ pub(crate) struct Machine {
     /// The newest metadata that a process of this broker has shown to have applied. Not forgotten with a disk: what its
     /// process asked for before may be agreed after.
     pub(crate) applied: Option<MetadataOffset>,
+    /// A sync of this disk may have failed: the cache may show what is not on the platter and never will be.
+    pub(crate) doubtful_cache: bool,
     wipes: u8,
 }
 
@@ -106,6 +108,7 @@ impl Machine {
             damaged: BTreeMap::new(),
             rotten: BTreeSet::new(),
             applied: None,
+            doubtful_cache: false,
             wipes: 0,
         };
         machine.format();

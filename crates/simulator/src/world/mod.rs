@@ -19,7 +19,7 @@ pub(crate) use machine::{Machine, crc, index_of};
 pub(crate) use net::{End, Parcel, Stream};
 pub(crate) use queue::{Event, ProcessId};
 
-use crate::client::Client;
+use crate::client::{Client, Deletions};
 use crate::coverage::Coverage;
 use crate::dice::Dice;
 use crate::oracle::{Oracle, Violation};
@@ -73,6 +73,7 @@ pub(crate) struct World {
     pub(crate) operator: Operator,
     moments: Moments,
     pub(crate) clients: Vec<Client>,
+    pub(crate) deletions: Deletions,
     pub(crate) oracle: Oracle,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
@@ -109,6 +110,7 @@ impl World {
             operator: Operator::new(&plan),
             moments: Moments::default(),
             clients,
+            deletions: Deletions::default(),
             oracle: Oracle::default(),
             coverage: Coverage::default(),
             trace: Trace::new(in_words),

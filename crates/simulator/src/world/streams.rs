@@ -319,6 +319,7 @@ impl World {
     /// The process of a broker is gone, and its streams with it.
     pub(super) fn end_process(&mut self, broker: usize, power: Option<u64>) {
         let process = self.machine(broker).process.as_ref().map(|running| running.id);
+        self.oracle_before_crash(broker, power.is_some());
         self.machine_mut(broker).end(power);
         for number in process.into_iter().flat_map(|process| self.net.of(process)).collect::<Vec<_>>() {
             self.break_stream(number);
