@@ -26,6 +26,9 @@ impl<D: Disk> RecordLog<D> {
             }
             if self.recover_file(disk, first, left.as_slice(), &mut records)? == Ending::Torn {
                 self.drop_unreachable(disk, left.as_slice())?;
+                // As after a cut, what is dropped has to be gone before anything is written in its place: a power cut could keep
+                // sectors of both, and that is not how records that were being written look.
+                self.cutting = true;
                 break;
             }
         }

@@ -314,6 +314,35 @@ fn a_hole_in_records_that_were_never_durable_is_a_torn_end() {
 }
 
 #[test]
+fn d4_what_a_start_drops_is_gone_before_anything_is_written_in_its_place() {
+    let mut torn = 0;
+    for seed in 0..400 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = Log::open(&mut disk, LogId(7), "raft", RecordLogOptions::new(CRC), 0).unwrap();
+        settle(&mut log, &mut disk);
+        // The next header lies across a boundary of sectors.
+        append(&mut log, &mut disk, &[&"a".repeat(512 - 2 * HEADER_BYTES + 3), "b"]);
+        let durable = log.durable_end();
+        disk.hold(true);
+        for round in 0..4 {
+            for _ in 0..3 {
+                let text = ["c", "d", "e", "f"][round].repeat(300);
+                log.append(&mut disk, Bytes::from(text)).unwrap();
+                log.sync(&mut disk);
+            }
+            disk.power_cut(seed * 4 + round as u64);
+            disk.hold(true);
+            let before = log.end();
+            let found = Log::open(&mut disk, LogId(7), "raft", RecordLogOptions::new(CRC), 0);
+            log = found.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}")).0;
+            assert!(log.end() >= durable, "seed {seed}, round {round}");
+            torn += u32::from(log.end() < before);
+        }
+    }
+    assert!(torn > 0);
+}
+
+#[test]
 fn a_damaged_record_below_a_durable_end_that_a_later_one_names_is_never_cut() {
     let mut disk = MemoryDisk::new();
     let (mut log, _) = open(&mut disk, 0).unwrap();
