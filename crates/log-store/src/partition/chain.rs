@@ -144,7 +144,7 @@ impl<D: Disk> PartitionLog<D> {
         let (mut at, mut last) = (0, place.last);
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             let header = match check_stored(rest, self.options.crc) {
-                Ok(header) if header.base_offset == last.end => header,
+                Ok(header) if header.base_offset == last.end && self.is_of_its_epoch(&header) => header,
                 Err(log_core::BatchError::Incomplete { need, .. }) => {
                     hashed.need = Some(at + need).filter(|_| (at as u64) < HASHED_BYTES_MIN);
                     break;

@@ -206,17 +206,16 @@ impl<D: Disk> PartitionLog<D> {
         let mut batch = vec![0; bytes];
         let count = disk.read_at(&file, position, &mut batch)?;
         batch.truncate(count);
-        match check_stored(&batch, self.options.crc) {
-            Ok(header) => {
-                segment.checked.add(position..position + bytes as u64);
-                Ok((header, batch))
-            }
-            Err(_) => {
-                let at = segment.base;
-                self.fail(Fault::BadBatch { at });
-                Err(ReadError::Faulty)
-            }
+        let at = segment.base;
+        let found = check_stored(&batch, self.options.crc).ok();
+        let Some(header) = found.filter(|header| self.is_of_its_epoch(header)) else {
+            self.fail(Fault::BadBatch { at });
+            return Err(ReadError::Faulty);
+        };
+        if let Some(segment) = self.segments.get_mut(index) {
+            segment.checked.add(position..position + bytes as u64);
         }
+        Ok((header, batch))
     }
 }
 

@@ -202,7 +202,8 @@ impl<D: Disk> PartitionLog<D> {
         position: u64,
         header: &BatchHeader,
     ) -> Result<bool, DiskError> {
-        let sound = check_stored(walk.batch(disk, position, header)?, self.options.crc).is_ok();
+        let batch = walk.batch(disk, position, header)?;
+        let sound = check_stored(batch, self.options.crc).is_ok() && self.is_of_its_epoch(header);
         if let Some(segment) = self.segments.get_mut(index).filter(|_| sound) {
             segment.checked.add(position..walk.position());
         }

@@ -182,7 +182,9 @@ impl<D: Disk> PartitionLog<D> {
         Err(ReadError::Faulty)
     }
 
-    fn is_of_its_epoch(&self, header: &BatchHeader) -> bool {
+    /// Whether the batch carries the epoch that the log has for its offset: no checksum of a batch covers its epoch, so this belongs
+    /// to each check of one.
+    pub(super) fn is_of_its_epoch(&self, header: &BatchHeader) -> bool {
         self.epochs.epoch_of(header.base_offset).is_none_or(|epoch| epoch == header.leader_epoch)
     }
 

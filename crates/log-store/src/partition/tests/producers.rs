@@ -11,6 +11,7 @@ use crate::testing::{DIR, checked, client_batch, producer};
 const FIRST: &str = "topics/00000000000000000000000000000001/0/00000000000000000000.log";
 
 /// Where in a batch the last bytes of these fields stand.
+const LEADER_EPOCH_AT: u64 = 15;
 const PRODUCER_ID_AT: u64 = 50;
 const BASE_SEQUENCE_AT: u64 = 56;
 
@@ -18,13 +19,6 @@ const BASE_SEQUENCE_AT: u64 = 56;
 fn send(bench: &mut Bench<MemoryDisk>, number: i32, value_bytes: usize) {
     let batch = client_batch(CRC, 1, 10, value_bytes, producer(5, 0, number * 10));
     bench.log.append(&mut bench.disk, bench.now, LeaderEpoch(1), &[checked(CRC, batch)]).unwrap();
-}
-
-/// Lets the bound be written.
-fn pass_five_seconds(bench: &mut Bench<MemoryDisk>) {
-    bench.now.mono = bench.now.mono.after(core::time::Duration::from_secs(5));
-    bench.log.tick(&mut bench.disk, bench.now);
-    bench.run();
 }
 
 /// A log with seven batches of one producer, all below the bound, and the bytes of one.
@@ -39,7 +33,8 @@ fn seven_batches() -> (Bench<MemoryDisk>, u64) {
 
 #[test]
 fn a_start_does_not_learn_of_producers_from_a_header_that_rotted() {
-    for field in [PRODUCER_ID_AT, BASE_SEQUENCE_AT] {
+    // The epoch is what no checksum covers.
+    for field in [LEADER_EPOCH_AT, PRODUCER_ID_AT, BASE_SEQUENCE_AT] {
         let (bench, bytes) = seven_batches();
         bench.disk.rot(FIRST, 3 * bytes + field, 1);
         bench.disk.kill_process();
@@ -56,6 +51,29 @@ fn a_cut_does_not_learn_of_producers_from_a_header_that_rotted() {
     // Of the five that are remembered none is left: what was before them is read again.
     bench.log.begin_cut(&mut bench.disk, Offset(20)).unwrap();
     assert_eq!(bench.log.fault(), Some(Fault::BadBatch { at: Offset(10) }));
+}
+
+#[test]
+fn a_batch_whose_epoch_rotted_is_damage_to_whoever_looks_at_it() {
+    type Look = fn(&mut Bench<MemoryDisk>) -> bool;
+    let looks: [Look; 3] = [
+        |bench| bench.read_slices(Offset(0), 1 << 20).is_err(),
+        |bench| {
+            let (codecs, end) = (log_core::Codecs::PLAIN, Offset(70));
+            bench.log.offset_for_timestamp(&mut bench.disk, log_core::Timestamp(1), end, codecs).is_err()
+        },
+        |bench| bench.log.chain_step(&mut bench.disk, 1 << 20) == 0,
+    ];
+    for (number, look) in looks.into_iter().enumerate() {
+        let mut bench = Bench::create(MemoryDisk::new(), without_tail());
+        // As many bytes as are hashed at once.
+        (0..7).for_each(|number| send(&mut bench, number, 1_000));
+        let mut bench = Bench::open(bench.close(), without_tail(), true);
+        bench.log.set_high_watermark(Offset(70));
+        bench.disk.rot(FIRST, LEADER_EPOCH_AT, 2);
+        assert!(look(&mut bench), "look {number}");
+        assert!(matches!(bench.log.fault(), Some(Fault::BadBatch { .. })), "look {number}");
+    }
 }
 
 /// The snapshots in the directory, oldest first.
