@@ -52,7 +52,8 @@ pub struct SlotFile<D: Disk> {
 }
 
 impl<D: Disk> SlotFile<D> {
-    /// Opens or makes the file `name` in `dir`.
+    /// Opens or makes the file `name` in `dir`. What it holds is to be acted upon once it [is settled](SlotFile::is_settled): a
+    /// process that was killed between a write and its sync leaves a state that only the page cache knows.
     ///
     /// # Errors
     /// A failing disk.
@@ -98,7 +99,7 @@ impl<D: Disk> SlotFile<D> {
             None if len == 0 || bytes.iter().all(|byte| *byte == 0) => SlotState::Empty,
             None => SlotState::Unreadable,
         };
-        let slot_file = Self {
+        let mut slot_file = Self {
             id,
             dir: dir.to_owned(),
             file,
@@ -107,11 +108,14 @@ impl<D: Disk> SlotFile<D> {
             slot_bytes,
             next_slot,
             written: number,
-            durable: number,
+            durable: 0,
             in_flight: false,
             waiting: None,
             given: number,
         };
+        if number > 0 {
+            slot_file.sync(disk);
+        }
         Ok((slot_file, state))
     }
 
@@ -133,6 +137,12 @@ impl<D: Disk> SlotFile<D> {
     #[must_use]
     pub fn durable(&self) -> u64 {
         self.durable
+    }
+
+    /// Whether the last state, that of the start included, is on the medium.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self.in_flight && self.waiting.is_none()
     }
 
     /// Takes the end of a sync; completions of others are ignored.
@@ -162,9 +172,13 @@ impl<D: Disk> SlotFile<D> {
         disk.write_at(&self.file, position, &[&self.container.seal(&payload, self.crc)])?;
         self.next_slot = 1 - self.next_slot;
         self.written = number;
+        self.sync(disk);
+        Ok(())
+    }
+
+    fn sync(&mut self, disk: &mut D) {
         self.in_flight = true;
         disk.submit_sync(self.ticket(), std::slice::from_ref(&self.file), &with_ancestors(&self.dir));
-        Ok(())
     }
 
     fn ticket(&self) -> Ticket {
@@ -210,6 +224,27 @@ mod tests {
             disk.power_cut(seed);
             let (_, state) = open(&mut disk);
             assert!([b"one".to_vec(), b"two".to_vec()].map(SlotState::Written).contains(&state), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_start_finds_in_the_page_cache_alone_is_on_the_medium_when_it_is_settled() {
+        for seed in 0..50 {
+            let mut disk = MemoryDisk::new();
+            let (mut file, _) = open(&mut disk);
+            file.write(&mut disk, b"one").unwrap();
+            settle(&mut file, &mut disk);
+            disk.hold(true);
+            file.write(&mut disk, b"two").unwrap();
+            disk.kill_process();
+            let (mut file, state) = open(&mut disk);
+            assert_eq!(state, SlotState::Written(b"two".to_vec()), "the page cache has it");
+            assert!(!file.is_settled() && file.durable() == 0);
+            disk.hold(false);
+            settle(&mut file, &mut disk);
+            assert!(file.is_settled());
+            disk.power_cut(seed);
+            assert_eq!(open(&mut disk).1, state, "seed {seed}: whoever acted upon it can rely on it");
         }
     }
 

@@ -117,9 +117,10 @@ impl<D: Disk> Files<D> {
         self.log.is_cutting()
     }
 
-    /// Whether all records are on the medium.
+    /// Whether all records, the vote and the points are on the medium.
     pub(super) fn is_settled(&self) -> bool {
-        !self.log.is_cutting() && self.log.durable_end() == self.log.end()
+        let log = !self.log.is_cutting() && self.log.durable_end() == self.log.end();
+        log && self.votes.is_settled() && self.points.is_settled()
     }
 
     /// Takes all completions; whether there were any.
