@@ -12,8 +12,8 @@ use crate::error::Refusal;
 use crate::image::{Broker, ClusterImage, Condition, Standing};
 use crate::outcome::{Answer, Change};
 use crate::record::{
-    AnnounceBrowserDoor, BrokerShuttingDown, FenceBrokers, RegisterBroker, SuspectReport, UnfenceBroker,
-    UnregisterBroker,
+    AnnounceBrowserDoor, BrokerShuttingDown, FenceBrokers, REGISTERED_LIVES_LEVEL, RegisterBroker,
+    SuspectReport, UnfenceBroker, UnregisterBroker,
 };
 
 impl ClusterImage {
@@ -69,10 +69,17 @@ impl ClusterImage {
         if found.incarnation >= fields.incarnation {
             return Err(Refusal::StaleIncarnation { broker, current: found.incarnation });
         }
-        if found.is_active() && found.directory != fields.directory {
+        if self.holds_its_id(found) && found.directory != fields.directory {
             return Err(Refusal::DuplicateBroker { broker });
         }
         Ok(())
+    }
+
+    /// Whether a broker counts as live against another directory with its id (C3). One that has just registered does: its
+    /// session runs, and all its seats are kept for it.
+    pub(super) fn holds_its_id(&self, found: &Broker) -> bool {
+        let registered = found.standing == Standing::Registered;
+        found.is_active() || registered && self.feature_level >= REGISTERED_LIVES_LEVEL
     }
 
     pub(super) fn unregister_broker(

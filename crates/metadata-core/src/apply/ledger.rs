@@ -115,7 +115,7 @@ impl ClusterImage {
             return Err(Refusal::InvalidBrokerId { broker });
         }
         let lives =
-            self.broker(broker).is_some_and(|found| found.is_active() && found.directory != directory);
+            self.broker(broker).is_some_and(|found| self.holds_its_id(found) && found.directory != directory);
         if lives { Err(Refusal::DuplicateBroker { broker }) } else { Ok(broker) }
     }
 

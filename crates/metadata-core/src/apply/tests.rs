@@ -69,7 +69,11 @@ impl World {
 
     /// A cluster of live brokers, broker i on directory i.
     pub(crate) fn brokers(count: i32) -> Self {
-        let mut world = Self::formed();
+        Self::brokers_at(FEATURE_LEVEL_MAX, count)
+    }
+
+    pub(crate) fn brokers_at(feature_level: u16, count: i32) -> Self {
+        let mut world = Self::formed_at(feature_level);
         for broker in 1..=count {
             world.register(broker);
             world.unfence(broker);
@@ -79,7 +83,11 @@ impl World {
 
     /// Live brokers and a topic whose partition 0 has these replicas, all in sync, the first leading.
     pub(crate) fn partition(replicas: &[i32], min_isr: i32) -> Self {
-        let mut world = Self::brokers(*replicas.iter().max().unwrap());
+        Self::partition_at(FEATURE_LEVEL_MAX, replicas, min_isr)
+    }
+
+    pub(crate) fn partition_at(feature_level: u16, replicas: &[i32], min_isr: i32) -> Self {
+        let mut world = Self::brokers_at(feature_level, *replicas.iter().max().unwrap());
         world.ok(MetadataRecord::CreateTopic(CreateTopic {
             topic_id: TOPIC,
             name: "orders".into(),

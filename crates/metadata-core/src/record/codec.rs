@@ -22,11 +22,14 @@ pub const ENTRY_HEADER_LEN: usize = 35;
 /// The least feature level that this build can work with.
 pub const FEATURE_LEVEL_MIN: u16 = 1;
 /// The greatest feature level that this build knows.
-pub const FEATURE_LEVEL_MAX: u16 = 3;
+pub const FEATURE_LEVEL_MAX: u16 = 4;
 /// The feature level from which on brokers announce their doors for browsers.
 pub const BROWSER_DOOR_LEVEL: u16 = 2;
 /// The feature level from which on followers confirm their log starts to their leader (`docs/format/replica-frames.md`).
 pub const LOG_START_LEVEL: u16 = 3;
+/// From this level on a broker that has just registered counts as live against another directory with its id; no
+/// record has other bytes.
+pub const REGISTERED_LIVES_LEVEL: u16 = 4;
 
 /// The number of each kind of record on disk; never reused.
 #[repr(u8)]

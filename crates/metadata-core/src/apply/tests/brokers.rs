@@ -51,6 +51,7 @@ fn c16_a_new_directory_loses_every_seat_in_the_same_record() {
     world.fence(&[2]);
     world.register(2);
     assert_eq!(world.seats(), "leader 1@0 isr [1] elr [2]");
+    world.fence(&[2]);
     world.register_from(2, 22);
     assert_eq!(world.seats(), "leader 1@0 isr [1] elr []");
 }
@@ -59,6 +60,7 @@ fn c16_a_new_directory_loses_every_seat_in_the_same_record() {
 fn c5_mutation_a_wiped_disk_does_not_enter_the_elr() {
     let mut world = World::partition(&[1, 2], 2);
     world.register(2);
+    world.fence(&[2]);
     world.register_from(2, 22);
     assert_eq!(world.seats(), "leader 1@0 isr [1] elr []");
 }
@@ -84,6 +86,24 @@ fn c3_a_second_live_incarnation_from_another_directory_is_refused() {
     let later = RegisterBroker { incarnation: Incarnation(world.next_incarnation()), ..other };
     world.register_as(later);
     assert_eq!(world.image.broker(b(1)).unwrap().directory, dir(11));
+}
+
+#[test]
+fn c3_a_broker_that_was_not_let_in_yet_counts_as_live_against_another_directory() {
+    for (level, kept) in [(REGISTERED_LIVES_LEVEL, true), (REGISTERED_LIVES_LEVEL - 1, false)] {
+        let mut world = World::partition_at(level, &[1], 1);
+        world.register(1);
+        let other = registration(1, 11, world.next_incarnation());
+        let outcome = world.apply(MetadataRecord::RegisterBroker(Box::new(other.clone())));
+        let refused = outcome.result == Err(Refusal::DuplicateBroker { broker: b(1) });
+        assert_eq!((refused, world.state().has_seat(b(1))), (kept, kept), "level {level}");
+        if kept {
+            // Its session ends without a word from it: the other directory may have the id.
+            world.fence(&[1]);
+            world.register_as(other);
+            assert!(!world.state().has_seat(b(1)));
+        }
+    }
 }
 
 #[test]

@@ -143,6 +143,7 @@ fn c5_a_clean_registration_does_not_end_suspicion_and_a_new_directory_does() {
     world.register_suspect(3, 0, 5);
     world.register(3);
     assert!(world.state().is_suspect(b(3)));
+    world.fence(&[3]);
     world.register_from(3, 33);
     assert!(!world.state().is_suspect(b(3)));
 }
