@@ -79,6 +79,11 @@ impl<D: Disk> Partition<D> {
         self.log.id()
     }
 
+    /// Whether its log may be trusted by the next start without a look.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.log.fault().is_none() && self.log.poisoned().is_none()
+    }
+
     /// Whether nothing of it is left.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
@@ -213,7 +218,7 @@ impl<D: Disk> Partition<D> {
         }
     }
 
-    fn note_recovered(&mut self, core: &mut Core<D>) {
+    pub(super) fn note_recovered(&mut self, core: &mut Core<D>) {
         if !std::mem::replace(&mut self.recovered, true) {
             core.metrics.logs_recovering = core.metrics.logs_recovering.saturating_sub(1);
         }

@@ -184,6 +184,9 @@ impl<D: Disk> Partition<D> {
 
     pub(super) fn take_fault(&mut self, core: &mut Core<D>, streams: &mut StreamTable, fault: Fault) {
         core.metrics.replicas_damaged += 1;
+        // Damage met by a recovery is what this one found: nobody waits for the rest.
+        self.note_recovered(core);
+        self.gone |= matches!(self.role, Role::Closing);
         tracing::error!(partition = ?self.id, %fault, "replica is damaged: it gives up its seat and is copied anew");
         self.become_damaged(core, streams, fault);
         if let Role::Damaged(damaged) = &mut self.role {

@@ -48,6 +48,7 @@ impl<D: Disk> Shard<D> {
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.settle(&mut self.core, &mut self.streams.by_id);
                 if partition.is_gone() {
+                    self.stopped_clean &= partition.is_sound();
                     self.forget(id);
                 }
             }

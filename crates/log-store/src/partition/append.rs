@@ -246,7 +246,12 @@ impl<D: Disk> PartitionLog<D> {
             self.create_segment(disk, base).map_err(AppendError::Disk)?;
         }
         // A segment met at a start is appended to for the first time: its indexes go on from those on disk.
-        self.load_indexes(disk, self.segments.len() - 1).map_err(AppendError::Disk)?;
+        let active = self.segments.len() - 1;
+        if let Err(error) = self.load_indexes(disk, active) {
+            let at = self.segments.back().map_or(base, |active| active.base);
+            let damage = self.note_unreadable(at, error);
+            return Err(if damage { AppendError::Faulty } else { AppendError::Disk(error) });
+        }
         self.grow(disk, bytes, reserve)
     }
 
@@ -276,7 +281,7 @@ impl<D: Disk> PartitionLog<D> {
         if mutated(Mutation::S8, true, !error.is_full()) {
             self.poison(error);
         }
-        AppendError::Poisoned(error)
+        if self.fault.is_some() { AppendError::Faulty } else { AppendError::Poisoned(error) }
     }
 
     fn on_appended(&mut self, batch: &Placed, now: Now) {

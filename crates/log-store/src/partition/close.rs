@@ -19,7 +19,7 @@ impl<D: Disk> PartitionLog<D> {
         } else if !self.closed {
             self.start_job(disk, Job::new(JobEnd::Closed, [Step::Seal, Step::PresentBound]));
         }
-        self.poisoned.is_none()
+        self.poisoned.is_none() && self.fault.is_none()
     }
 
     /// Removes the log and all its files. Durable with the next sync of the directory above.

@@ -18,7 +18,7 @@ use log_core::segment::SegmentFile;
 
 use super::bound::Bound;
 use super::sync::Capture;
-use super::types::LogEvent;
+use super::types::{Fault, LogEvent};
 use super::{PartitionLog, Purpose};
 use crate::disk::{Disk, OpenMode};
 use crate::error::DiskError;
@@ -116,7 +116,15 @@ impl<D: Disk> PartitionLog<D> {
             // The checkpoint on disk knows all epochs below a lower bound, and more.
             Step::Bound(bound) => self.write_slot(disk, bound)?,
             Step::PresentBound => self.start_bound(disk, self.present_bound())?,
-            Step::Quarantine(parts) => self.copy_to_quarantine(disk, &parts)?,
+            Step::Quarantine(parts) => match self.copy_to_quarantine(disk, &parts) {
+                // Nothing rests on a copy that is not whole, and nothing is cut without one.
+                Err(error) if error.is_full() => {
+                    self.drop_copies(disk, &parts);
+                    self.job = None;
+                    self.fail(Fault::NoRoom { at: self.offsets.log_end() });
+                }
+                copied => copied?,
+            },
             Step::Remove(paths) => {
                 self.remove_files(disk, &paths)?;
                 self.submit_job_sync(disk, None);
@@ -206,6 +214,17 @@ impl<D: Disk> PartitionLog<D> {
         Ok(files.into_iter().map(|file| format!("{}/{file}", self.dir)).collect())
     }
 
+    fn drop_copies(&self, disk: &mut D, parts: &[CopyPart]) {
+        for part in parts {
+            // What cannot be removed is written over by the next copy.
+            let _ = disk.remove_file(&self.copy_path(part));
+        }
+    }
+
+    fn copy_path(&self, part: &CopyPart) -> String {
+        format!("{}/{QUARANTINE_DIR}/{:020}-from-{}", self.dir, part.base.0, part.from)
+    }
+
     fn copy_to_quarantine(&mut self, disk: &mut D, parts: &[CopyPart]) -> Result<(), DiskError> {
         let quarantine = format!("{}/{QUARANTINE_DIR}", self.dir);
         disk.create_dir(&quarantine)?;
@@ -213,8 +232,7 @@ impl<D: Disk> PartitionLog<D> {
         for part in parts {
             let from = super::segment::path_of(&self.dir, part.base, log_core::segment::SegmentKind::Log);
             let from = disk.open(&from, OpenMode::Read)?;
-            let to = format!("{quarantine}/{:020}-from-{}", part.base.0, part.from);
-            let to = disk.open(&to, OpenMode::Create)?;
+            let to = disk.open(&self.copy_path(part), OpenMode::Create)?;
             copy(disk, &from, &to, part)?;
             copies.push(to);
         }

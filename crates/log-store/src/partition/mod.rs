@@ -249,9 +249,15 @@ impl<D: Disk> PartitionLog<D> {
         Ticket { log: self.id, sequence }
     }
 
-    /// D5: nothing is tried again; whoever owns the log ends the process.
+    /// D5: nothing is tried again; whoever owns the log ends the process. Not for what the medium does not give back: that is
+    /// damage of this log alone.
     fn poison(&mut self, error: DiskError) {
-        if self.poisoned.is_none() {
+        if is_unreadable(&error) {
+            let at = self.segments.back().map_or(self.offsets.log_end(), |active| active.base);
+            // If a job runs, one of its steps failed before it submitted anything: the rest must not go on from there.
+            self.job = None;
+            self.fail(Fault::Unreadable { at, error });
+        } else if self.poisoned.is_none() {
             self.poisoned = Some(error);
             self.events.push_back(LogEvent::Poisoned(error));
         }

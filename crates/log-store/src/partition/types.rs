@@ -120,6 +120,12 @@ pub enum Fault {
         /// The offset expected there.
         at: Offset,
     },
+    /// The disk is full: there is no room for a copy of what has to be cut.
+    #[error("no room on the disk for a copy of what has to be cut behind offset {at}")]
+    NoRoom {
+        /// Where it would be cut.
+        at: Offset,
+    },
     /// The medium does not read.
     #[error("the segment of offset {at} cannot be read: {error}")]
     Unreadable {
