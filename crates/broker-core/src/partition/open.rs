@@ -95,9 +95,10 @@ impl<D: Disk> Partition<D> {
         RecoveredPartition { partition: self.id, state }
     }
 
-    /// The topic's settings may have changed.
+    /// The topic's settings may have changed, or what the whole cluster is set to.
     pub(super) fn take_topic(&mut self, topic: Arc<Topic>, core: &Core<D>) {
-        if !Arc::ptr_eq(&self.topic, &topic) {
+        let expiration = core.image.settings().producer_id_expiration_ms;
+        if !Arc::ptr_eq(&self.topic, &topic) || self.log.options().producer_expiration_ms != expiration {
             self.log.set_options(log_options(&core.config, &core.image, &topic));
             self.topic = topic;
         }

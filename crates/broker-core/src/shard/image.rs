@@ -38,6 +38,7 @@ impl<D: Disk> Shard<D> {
         let image = self.core.image.clone();
         let all = !before.brokers().eq(image.brokers())
             || before.feature_level() != image.feature_level()
+            || before.settings() != image.settings()
             || self.core.stage == Stage::Empty;
         for topic in image.topics() {
             if all || !before.topic(topic.id).is_some_and(|old| std::ptr::eq(old, topic)) {

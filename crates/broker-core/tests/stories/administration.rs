@@ -540,3 +540,23 @@ fn sizes_are_told_of_what_was_asked_for_and_is_there() {
     let frame = cluster.ask(1, 5, &DescribeLogDirsRequest { topics: Some(Vec::new()) });
     assert_eq!(log_dir(&frame).topics, []);
 }
+
+#[test]
+fn an_expiration_of_idle_producers_that_is_changed_reaches_logs_that_are_open() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    let produced = |cluster: &mut Cluster, sequence| {
+        cluster.produce(1, "t", 0, -1, numbered(&["x"], 9, 0, sequence)).error
+    };
+    assert_eq!(produced(&mut cluster, 0), ErrorCode::None);
+    assert_eq!(produced(&mut cluster, 7), ErrorCode::OutOfOrderSequenceNumber);
+    let set = metadata_core::record::ConfigOp::Set("60000".into());
+    let configs = metadata_core::record::SetConfigs {
+        resource: metadata_core::record::Resource::Cluster,
+        replace: false,
+        changes: vec![("producer.id.expiration.ms".into(), set)],
+    };
+    cluster.apply(metadata_core::MetadataRecord::SetConfigs(configs)).unwrap();
+    cluster.pass(Duration::from_secs(3_600));
+    assert_eq!(produced(&mut cluster, 7), ErrorCode::None, "it is forgotten, and may begin anywhere");
+}
