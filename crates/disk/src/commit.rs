@@ -138,7 +138,8 @@ mod tests {
         let handle = DirectoryHandle::open(temp.path()).unwrap();
         let make = |number: usize| {
             let name = number.to_string();
-            File::new(fs::File::create(temp.path().join(&name)).unwrap(), &name).unwrap()
+            let file = fs::File::create(temp.path().join(&name)).unwrap();
+            File::new(file, &name, &Arc::default()).unwrap()
         };
         let files = (0..files).map(make).collect();
         let (answers, completions) = queue(Arc::new(|| {}));

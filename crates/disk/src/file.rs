@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
+use crate::reaper::Reaper;
 #[cfg(feature = "unsynced-in-memory")]
 use crate::unsynced::UnsyncedFile;
 
@@ -26,13 +27,14 @@ struct Opened {
     device: u64,
     /// The length that this process gave the file, or found when it opened it.
     known_len: AtomicU64,
+    reaper: Arc<Reaper>,
     /// What the descriptor does not show yet.
     #[cfg(feature = "unsynced-in-memory")]
     unsynced: Option<Arc<UnsyncedFile>>,
 }
 
 impl File {
-    pub(crate) fn new(file: fs::File, path: &str) -> io::Result<Self> {
+    pub(crate) fn new(file: fs::File, path: &str, reaper: &Arc<Reaper>) -> io::Result<Self> {
         let found = file.metadata()?;
         if found.is_dir() {
             return Err(Errno::ISDIR.into());
@@ -42,6 +44,7 @@ impl File {
             path: path.to_owned(),
             device: found.dev(),
             known_len: AtomicU64::new(found.len()),
+            reaper: Arc::clone(reaper),
             #[cfg(feature = "unsynced-in-memory")]
             unsynced: None,
         };
@@ -50,8 +53,9 @@ impl File {
 
     #[cfg(feature = "unsynced-in-memory")]
     pub(crate) fn with_unsynced(file: fs::File, path: &str, unsynced: Arc<UnsyncedFile>) -> Self {
-        let (device, known_len) = (0, AtomicU64::new(0));
-        let opened = Opened { file, path: path.to_owned(), device, known_len, unsynced: Some(unsynced) };
+        let (device, known_len, reaper) = (0, AtomicU64::new(0), Arc::default());
+        let opened =
+            Opened { file, path: path.to_owned(), device, known_len, reaper, unsynced: Some(unsynced) };
         Self { opened: Arc::new(opened) }
     }
 
@@ -124,6 +128,12 @@ impl File {
 
     pub(crate) fn set_known_len(&self, len: u64) {
         self.opened.known_len.store(len, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.reaper.before_close(&self.file);
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Handles {
     pub(crate) directory: Arc<Directory>,
     pub(crate) syncs: Sender<SyncRequest>,
     readers: OnceLock<Option<Readers>>,
-    reaper: OnceLock<Option<Reaper>>,
+    pub(crate) reaper: Arc<Reaper>,
     /// Where writes wait for their sync in memory.
     #[cfg(feature = "unsynced-in-memory")]
     pub(crate) unsynced: Option<Unsynced>,
@@ -49,7 +49,7 @@ impl Handles {
             directory,
             syncs,
             readers: OnceLock::new(),
-            reaper: OnceLock::new(),
+            reaper: Arc::default(),
             #[cfg(feature = "unsynced-in-memory")]
             unsynced: None,
         })
@@ -68,20 +68,16 @@ impl Handles {
         }
     }
 
-    /// Removes something by `remove`; the space is given back a moment later, on another thread, or at once where there
-    /// is little left.
+    /// Removes something by `remove`; the space is given back on another thread, or at once where there is little left.
     pub(crate) fn removing<E>(
         &self,
         path: &Path,
         remove: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
         let is_roomy = self.directory.free_bytes().is_ok_and(|free| free >= HELD_ABOVE_FREE_BYTES);
-        let reaper = self.reaper.get_or_init(|| Reaper::start().ok()).as_ref().filter(|_| is_roomy);
-        let held = reaper.map(|reaper| reaper.hold(path));
+        let held = if is_roomy { self.reaper.hold(path) } else { Vec::new() };
         let result = remove(path);
-        if let Some((reaper, held)) = reaper.zip(held) {
-            reaper.reap(held);
-        }
+        self.reaper.reap(held);
         result
     }
 }

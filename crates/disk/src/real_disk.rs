@@ -82,7 +82,7 @@ impl Disk for RealDisk {
                 options.create(self.directory().healthy(operation).is_ok());
             }
         }
-        let opened = options.open(full).and_then(|file| File::new(file, path));
+        let opened = options.open(full).and_then(|file| File::new(file, path, &self.handles.reaper));
         opened.map_err(|error| match failed(operation, &error) {
             error if error.is_not_found() && how == OpenMode::Create => {
                 self.directory().healthy(operation).err().unwrap_or(error)

@@ -1,69 +1,75 @@
-//! Files whose names are removed, held for a moment, so that what they took is given back on a thread of its own.
+//! Files whose names are removed, let go of on a thread of their own.
 //!
 //! The system frees a file's blocks when its last name and its last descriptor are gone, on the thread that lets go of the
-//! last of them, and where the file system discards what it frees that takes tens of milliseconds for a segment. A shard
-//! lets go of a file right after it removed the name: within that moment.
+//! last of them, and where the file system discards what it frees that takes tens of milliseconds for a segment. So whoever
+//! removes a name holds the file meanwhile and hands it over, and so does the last who has such a file open, however long
+//! after: a shard never frees what is large.
 
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
-
-/// How long a removed file is held (a guess: who still reads it does so for less).
-const HELD: Duration = Duration::from_millis(250);
 
 /// Where less is free than this, in bytes, whoever removes a file needs the space (a guess: some seconds of appends).
 pub(crate) const HELD_ABOVE_FREE_BYTES: u64 = 1 << 30;
 
-/// How many are held at once; what is removed beyond is freed at once, by who removes it.
+/// How many are held at once; what is removed beyond is freed at once, by who lets go of it.
 const HELD_MAX: usize = 64;
 
-/// The way to the thread.
-#[derive(Debug)]
+/// The way to the thread, which starts with the first file for it and ends when this is gone.
+#[derive(Debug, Default)]
 pub(crate) struct Reaper {
-    removed: Sender<Removed>,
+    removed: OnceLock<Option<Sender<OwnedFd>>>,
     held: Arc<AtomicUsize>,
 }
 
-/// Files that have no name any more.
-#[derive(Debug)]
-pub(crate) struct Removed {
-    files: Vec<OwnedFd>,
-    since: Instant,
-}
-
 impl Reaper {
-    pub(crate) fn start() -> io::Result<Self> {
-        let (removed, receiver) = channel();
-        let held = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&held);
-        thread::Builder::new().name("disk-reap".to_owned()).spawn(move || run(&receiver, &counted))?;
-        Ok(Self { removed, held })
-    }
-
     /// Takes hold of a file, or of all files in a directory, before the name is removed.
-    pub(crate) fn hold(&self, path: &Path) -> Removed {
-        let room = HELD_MAX.saturating_sub(self.held.load(Ordering::Relaxed));
+    pub(crate) fn hold(&self, path: &Path) -> Vec<OwnedFd> {
         let mut files = Vec::new();
-        hold_all(path, room, &mut files);
-        self.held.fetch_add(files.len(), Ordering::Relaxed);
-        Removed { files, since: Instant::now() }
+        hold_all(path, self.room(), &mut files);
+        files
     }
 
-    /// The names are gone: lets go of the files after the moment.
-    pub(crate) fn reap(&self, removed: Removed) {
-        if !removed.files.is_empty() {
-            // Without the thread they are let go of here.
-            let _ = self.removed.send(removed);
+    /// The names are gone: lets go of the files on the thread.
+    pub(crate) fn reap(&self, files: Vec<OwnedFd>) {
+        if files.is_empty() {
+            return;
+        }
+        // Without the thread they are let go of here.
+        let Some(removed) = self.removed.get_or_init(|| start(&self.held)) else { return };
+        for file in files {
+            self.held.fetch_add(1, Ordering::Relaxed);
+            if removed.send(file).is_err() {
+                self.held.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
+
+    /// Whoever has it is about to close it: if it has no name any more, that happens on the thread.
+    pub(crate) fn before_close(&self, file: &fs::File) {
+        let is_removed = file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > 0);
+        if is_removed && self.room() > 0 {
+            self.reap(file.try_clone().into_iter().map(OwnedFd::from).collect());
+        }
+    }
+
+    fn room(&self) -> usize {
+        HELD_MAX.saturating_sub(self.held.load(Ordering::Relaxed))
+    }
+}
+
+fn start(held: &Arc<AtomicUsize>) -> Option<Sender<OwnedFd>> {
+    let (sender, receiver) = channel();
+    let held = Arc::clone(held);
+    thread::Builder::new().name("disk-reap".to_owned()).spawn(move || run(&receiver, &held)).ok()?;
+    Some(sender)
 }
 
 /// Links are not followed: what they lead to is not removed.
@@ -82,49 +88,58 @@ fn descriptor(path: &Path) -> Option<OwnedFd> {
     rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-fn run(removed: &Receiver<Removed>, held: &AtomicUsize) {
-    while let Ok(Removed { files, since }) = removed.recv() {
-        thread::sleep(HELD.saturating_sub(since.elapsed()));
-        let count = files.len();
-        drop(files);
-        held.fetch_sub(count, Ordering::Relaxed);
+fn run(removed: &Receiver<OwnedFd>, held: &AtomicUsize) {
+    while let Ok(file) = removed.recv() {
+        drop(file);
+        held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
-
     use super::*;
 
-    fn reaper() -> (Reaper, Receiver<Removed>) {
-        let (removed, receiver) = channel();
-        (Reaper { removed, held: Arc::default() }, receiver)
+    /// A reaper whose files come out here.
+    fn reaper() -> (Reaper, Receiver<OwnedFd>) {
+        let (sender, receiver) = channel();
+        (Reaper { removed: Some(sender).into(), held: Arc::default() }, receiver)
     }
 
     fn links_of(file: &OwnedFd) -> u64 {
         fs::File::from(file.try_clone().unwrap()).metadata().unwrap().nlink()
     }
 
-    fn full(path: &Path) {
+    fn full(path: &Path) -> fs::File {
         fs::write(path, "x").unwrap();
+        fs::File::open(path).unwrap()
     }
 
     #[test]
-    fn a_removed_file_is_there_until_it_is_let_go_of() {
+    fn a_removed_file_is_let_go_of_by_the_thread() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a");
         full(&path);
         let (reaper, receiver) = reaper();
-        let begun = Instant::now();
-        let held = reaper.hold(&path);
+        let files = reaper.hold(&path);
         fs::remove_file(&path).unwrap();
-        assert_eq!(held.files.iter().map(links_of).collect::<Vec<_>>(), [0]);
-        reaper.reap(held);
-        drop(reaper.removed);
-        run(&receiver, &reaper.held);
-        assert_eq!(reaper.held.load(Ordering::Relaxed), 0);
-        assert!(begun.elapsed() >= HELD, "it was held for a moment");
+        assert_eq!(files.iter().map(links_of).collect::<Vec<_>>(), [0]);
+        reaper.reap(files);
+        assert_eq!(reaper.held.load(Ordering::Relaxed), 1);
+        let held = Arc::clone(&reaper.held);
+        drop(reaper);
+        run(&receiver, &held);
+        assert_eq!(held.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn who_still_has_a_removed_file_open_leaves_it_to_the_thread() {
+        let temp = tempfile::tempdir().unwrap();
+        let (removed, kept) = (temp.path().join("a"), temp.path().join("b"));
+        let files = [full(&removed), full(&kept)];
+        fs::remove_file(&removed).unwrap();
+        let (reaper, receiver) = reaper();
+        files.iter().for_each(|file| reaper.before_close(file));
+        assert_eq!(receiver.try_iter().map(|file| links_of(&file)).collect::<Vec<_>>(), [0]);
     }
 
     #[test]
@@ -136,15 +151,23 @@ mod tests {
         fs::write(below.join("empty"), "").unwrap();
         std::os::unix::fs::symlink(temp.path(), below.join("loop")).unwrap();
         let (reaper, _receiver) = reaper();
-        assert_eq!(reaper.hold(temp.path()).files.len(), 1);
-        (0..HELD_MAX).for_each(|number| full(&below.join(number.to_string())));
-        assert_eq!(reaper.hold(temp.path()).files.len(), HELD_MAX - 1);
-        assert!(reaper.hold(temp.path()).files.is_empty());
+        let first = reaper.hold(temp.path());
+        assert_eq!(first.len(), 1);
+        reaper.reap(first);
+        (0..HELD_MAX).for_each(|number| drop(full(&below.join(number.to_string()))));
+        let others = reaper.hold(temp.path());
+        assert_eq!(others.len(), HELD_MAX - 1);
+        reaper.reap(others);
+        assert!(reaper.hold(temp.path()).is_empty());
+        let open = full(&below.join("full"));
+        fs::remove_dir_all(&below).unwrap();
+        reaper.before_close(&open);
+        assert_eq!(reaper.held.load(Ordering::Relaxed), HELD_MAX, "beyond that who has it frees it");
     }
 
     #[test]
     fn nothing_is_held_of_what_is_not_there() {
         let temp = tempfile::tempdir().unwrap();
-        assert!(reaper().0.hold(&temp.path().join("none")).files.is_empty());
+        assert!(reaper().0.hold(&temp.path().join("none")).is_empty());
     }
 }
