@@ -193,6 +193,8 @@ pub enum FollowerAction {
     HighWatermark(Offset),
     /// The log start rose: delete below it.
     LogStart(Offset),
+    /// Report this replica as damaged, so that it loses its seat and begins anew (ADR 0018).
+    GiveUpSeat,
     /// Tell the operator.
     Alarm(FollowerAlarm),
 }

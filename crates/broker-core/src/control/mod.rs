@@ -273,7 +273,8 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         let times = [
             Some(self.finder.beat_due()),
             self.proposals.poll_timeout(),
-            self.life.poll_timeout(),
+            // Who is stopping does not register any more.
+            self.life.poll_timeout().filter(|_| self.stopping.is_none()),
             self.wishes.poll_timeout(),
             self.stopping.as_ref().and_then(Stopping::poll_timeout),
             self.leadership.poll_timeout(),

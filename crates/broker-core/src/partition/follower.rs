@@ -97,6 +97,9 @@ impl<D: Disk> Partition<D> {
                 self.wake_watchers(core);
             }
             FollowerAction::LogStart(to) => self.log.advance_log_start(&mut core.disk, core.now, to),
+            FollowerAction::GiveUpSeat => {
+                self.found = Some(Fault::Outlived { at: self.log.offsets().log_end() });
+            }
             FollowerAction::Alarm(alarm) => {
                 core.metrics.replication_alarms += 1;
                 tracing::error!(partition = ?self.id, ?alarm, "this replica disagrees with its leader");

@@ -126,6 +126,12 @@ pub enum Fault {
         /// Where it would be cut.
         at: Offset,
     },
+    /// The leader has deleted all that this log, which lost its end, still holds (ADR 0018).
+    #[error("the log lost its end: it ends at {at}, below all that its leader still has")]
+    Outlived {
+        /// Where it ends.
+        at: Offset,
+    },
     /// The medium does not read.
     #[error("the segment of offset {at} cannot be read: {error}")]
     Unreadable {

@@ -123,14 +123,24 @@ impl Follower {
 
     /// Step 4: nothing that the leader still has continues this log. Without a seat it drops all; with one it keeps
     /// all and waits for a view without it: the leader, whom Open has shown the end, has it removed and alarms (L7).
+    /// That is so in the ISR. Of a member that is only eligible nobody else can say so (ADR 0018).
     fn begin_anew(&mut self, now: MonoTime, handshake: Handshake, log_start: Offset) {
         if self.view.has_seat(self.own) {
+            if self.is_suspect_and_eligible() {
+                self.actions.push_back(FollowerAction::GiveUpSeat);
+            }
             self.close(now, CloseReason::BelowLogStart);
             return;
         }
         self.log.cutting = true;
         self.state = State::Cutting(Some(handshake));
         self.actions.push_back(FollowerAction::DropAll { start_at: log_start });
+    }
+
+    /// Whether it is a last resort: a member of the ELR that may have lost what was committed.
+    fn is_suspect_and_eligible(&self) -> bool {
+        let suspect = self.view.replica(self.own).is_some_and(|own| own.suspect);
+        suspect && !self.view.isr.contains(&self.own)
     }
 
     fn cut(&mut self, now: MonoTime, handshake: Handshake, to: Offset) {

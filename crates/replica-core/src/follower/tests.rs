@@ -200,6 +200,7 @@ pub(crate) fn s4_below_the_leaders_start_it_drops_all_only_without_a_seat() {
     eligible.view.elr.push(A);
     let actions = answer(&mut eligible, 4, 30, 20, &epochs(&[(4, 0)]));
     assert!(closes(&actions, CloseReason::BelowLogStart), "an ELR member keeps its log");
+    assert!(!actions.contains(&FollowerAction::GiveUpSeat));
 
     let mut outside = opened(&[LEADER], facts(0, 6, 10, 4));
     let actions = answer(&mut outside, 4, 30, 20, &epochs(&[(4, 0)]));
@@ -207,6 +208,18 @@ pub(crate) fn s4_below_the_leaders_start_it_drops_all_only_without_a_seat() {
     outside.handle_cut_finished(at(3), facts(20, 20, 20, -1));
     let said = sent(&follower_actions(&mut outside));
     assert!(matches!(said[0], FollowerFrame::From { offset: Offset(20), .. }));
+}
+
+#[test]
+fn a_suspect_member_of_the_elr_that_is_below_the_leaders_start_gives_up_its_seat() {
+    for (isr, elr, gives_up) in [(&[LEADER][..], &[A][..], true), (ISR, &[], false)] {
+        let mut follower = opened(isr, facts(0, 6, 10, 4));
+        follower.view.elr = elr.to_vec();
+        replica_mut(&mut follower.view, A).suspect = true;
+        let actions = answer(&mut follower, 4, 30, 20, &epochs(&[(4, 0)]));
+        assert_eq!(actions.contains(&FollowerAction::GiveUpSeat), gives_up, "{isr:?}");
+        assert!(closes(&actions, CloseReason::BelowLogStart));
+    }
 }
 
 #[test]

@@ -186,6 +186,7 @@ impl World {
                 assert!(to.0 <= deleted, "{broker} deletes up to {to}, leaders did up to {deleted}");
                 self.logs[broker].start = to.0;
             }
+            FollowerAction::GiveUpSeat => panic!("{broker} gives up its seat, and nobody is suspect here"),
             FollowerAction::Alarm(FollowerAlarm::Refused { .. }) => {}
             FollowerAction::Alarm(alarm) => panic!("{broker} alarms without a fault: {alarm:?}"),
         }

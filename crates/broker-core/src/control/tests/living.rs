@@ -226,6 +226,21 @@ fn a_shard_that_does_not_close_cleanly_leaves_no_clean_mark() {
 }
 
 #[test]
+fn who_stops_before_it_is_registered_waits_for_its_shards_without_a_deadline_that_has_passed() {
+    let mut net = Net::of(1);
+    net.cluster.hold_commits(true);
+    net.kill(1);
+    net.restart(1);
+    net.run(2_000);
+    assert!(registered(&net, 1).is_empty());
+    let now = net.now();
+    net.control(1).handle_stop(now);
+    let later = Now { mono: now.mono.after(std::time::Duration::from_secs(60)), ..now };
+    net.control(1).handle_timeout(later);
+    assert!(net.control(1).poll_timeout().is_none_or(|at| at > later.mono));
+}
+
+#[test]
 fn a_stop_without_a_controller_ends_after_a_while() {
     let mut net = Net::of(3);
     net.cut(2, true);
