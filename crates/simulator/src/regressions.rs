@@ -39,6 +39,8 @@ pub(crate) const REGRESSIONS: &[(u64, Mix)] = &[
     (2, Mix::Deletes),
     // The oracle took what was committed in a step for what retention deleted in it unasked.
     (159, Mix::Deletes),
+    // The oracles took a batch for doubled whose first copy was deleted, sent again to a replica that was copied anew since.
+    (902_268, Mix::Deletes),
     // A batch whose leader epoch rotted was taken for sound when producers were read again, and served.
     (700_505, Mix::Lazy),
     // Two power cuts, one while a start wrote in the place of records that it had dropped: the broker did not start any more.

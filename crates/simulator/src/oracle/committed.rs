@@ -69,8 +69,13 @@ impl Committed {
         if base != self.end() {
             return Err(format!("the batch at {base} follows what ends at {}", self.end()));
         }
-        if let Some(before) = self.by_identity.insert(identity, base) {
+        let before = self.by_identity.insert(identity, base);
+        if let Some(before) = before.filter(|before| *before >= self.start) {
             return Err(format!("the batch at {base} is committed at {before} already"));
+        }
+        if before.is_some() {
+            // Its first copy is deleted: a replica that was copied anew since does not know its producer (P2).
+            self.producers.remove(&(header.producer_id.0, header.producer_epoch.0));
         }
         if header.has_producer() {
             self.follow_sequence(header, any_first)?;

@@ -85,10 +85,16 @@ impl History {
         self.attempts.get(&identity).copied()
     }
 
-    /// A client reads a batch.
+    /// A client reads a batch. Below `start` records are deleted: a batch that stood there may come again (P2).
     ///
     /// Errors: what contradicts what was read before, or what was written.
-    pub(super) fn read(&mut self, key: TopicPartition, base: i64, identity: u64) -> Result<(), String> {
+    pub(super) fn read(
+        &mut self,
+        key: TopicPartition,
+        base: i64,
+        identity: u64,
+        start: i64,
+    ) -> Result<(), String> {
         match self.attempts.get(&identity) {
             None => return Err(format!("phantom: nobody wrote what is read at {base}")),
             Some(Attempt::Failed) => return Err(format!("aborted read: what is read at {base} was refused")),
@@ -99,7 +105,7 @@ impl History {
             return Err(format!("inconsistent offset: {base} was read before, and held another batch"));
         }
         let other = self.read_at.insert((key, identity), base);
-        if let Some(other) = other.filter(|other| *other != base) {
+        if let Some(other) = other.filter(|other| *other != base && *other >= start) {
             return Err(format!("duplicate: the batch at {base} was read at {other} too"));
         }
         Ok(())

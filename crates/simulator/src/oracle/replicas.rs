@@ -397,7 +397,8 @@ impl World {
             let text = format!("what is read at {base} of {} {what} committed", words(key));
             return self.oracle.violate("uncommitted read", text);
         }
-        if let Err(wrong) = self.oracle.history.read(key, base, identity(whole)) {
+        let start = self.oracle.log_start(key);
+        if let Err(wrong) = self.oracle.history.read(key, base, identity(whole), start) {
             self.oracle.violate("client history", format!("{}: {wrong}", words(key)));
         }
     }
