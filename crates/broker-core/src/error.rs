@@ -185,6 +185,7 @@ pub fn coordinator_code(error: &PartitionError) -> ErrorCode {
 pub fn admin_code(error: &AdminError) -> ErrorCode {
     match error {
         AdminError::TimedOut | AdminError::NoController | AdminError::Stopping => ErrorCode::RequestTimedOut,
+        AdminError::EndsUnknown { .. } => ErrorCode::EligibleLeadersNotAvailable,
         AdminError::Refused(refusal) => refusal_code(refusal),
     }
 }

@@ -15,7 +15,7 @@ use log_core::{
     BrokerEpoch, BrokerId, ClusterId, DirectoryId, LeaderEpoch, MonoTime, Offset, PartitionEpoch, ProducerId,
     Timestamp, TopicId, TopicPartition,
 };
-use metadata_core::record::TokenHash;
+use metadata_core::record::{ShownEnd, TokenHash};
 use metadata_core::{ClusterImage, Endpoint, Refusal};
 
 /// From Control to a shard.
@@ -233,12 +233,12 @@ pub enum AdminCommand {
     },
     /// Takes a block of producer ids.
     AllocateProducerIds,
-    /// Elects a partition's preferred leader, or, unclean, any live replica.
+    /// Elects a partition's leader.
     ElectLeader {
         /// The partition.
         partition: TopicPartition,
-        /// Whether a replica outside ISR and ELR may be elected, which loses records.
-        unclean: bool,
+        /// Which leader is wanted.
+        election: Election,
     },
     /// Asks how the metadata quorum stands.
     DescribeQuorum,
@@ -265,6 +265,27 @@ pub enum AdminCommand {
         /// Where other brokers reach it.
         endpoints: Vec<Endpoint>,
     },
+}
+
+/// Which leader is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Election {
+    /// The preferred replica, if it is in sync.
+    Preferred,
+    /// A live replica outside ISR and ELR while nobody leads, which loses records (C5): the one that an operator chose, or,
+    /// without a choice, the only one there is.
+    Unclean(Option<UncleanChoice>),
+}
+
+/// What an operator chose for an unclean election, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncleanChoice {
+    /// Who shall lead.
+    pub leader: BrokerId,
+    /// The leader epoch that the operator saw.
+    pub leader_epoch: LeaderEpoch,
+    /// The ends that the operator was shown.
+    pub shown: Vec<ShownEnd>,
 }
 
 /// A topic to be made.
@@ -390,6 +411,14 @@ pub enum AdminError {
     /// This broker is stopping; nothing was proposed.
     #[error("this broker is stopping")]
     Stopping,
+    /// Several replicas could lead and nobody chose one by their ends; nothing was proposed.
+    #[error(
+        "{candidates} live replicas could lead, and the one that has most has to be chosen: `highwater topic elect --unclean` shows what each has"
+    )]
+    EndsUnknown {
+        /// How many there are.
+        candidates: usize,
+    },
 }
 
 /// Why a broker ends, as the exit code of its process.

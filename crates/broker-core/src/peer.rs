@@ -102,6 +102,8 @@ pub(crate) struct FetchCall {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListOffsetCall {
+    /// Whether this replica's own ends are wanted, whoever leads.
+    pub(crate) of_replica: bool,
     pub(crate) current_leader_epoch: LeaderEpoch,
     pub(crate) wanted: WantedOffset,
 }
@@ -174,6 +176,8 @@ pub(crate) struct ListedOffset {
     pub(crate) offset: Offset,
     pub(crate) timestamp: Timestamp,
     pub(crate) leader_epoch: LeaderEpoch,
+    /// It is a damaged replica's: what can be read of it ends there.
+    pub(crate) damaged: bool,
 }
 
 /// What a replica keeps.

@@ -9,6 +9,7 @@ use clap::Parser;
 mod arguments;
 mod calendar;
 mod command;
+mod confirm;
 mod data_dir;
 mod failure;
 mod lines;

@@ -53,7 +53,6 @@ pub(crate) struct Paint(bool);
 
 impl Paint {
     /// No colours: for pipes, files and tests.
-    #[cfg(test)]
     pub(crate) const OFF: Self = Self(false);
 
     /// Colours if the standard output is a terminal and `NO_COLOR` is not set.

@@ -16,14 +16,15 @@ use crate::purpose::Purpose;
 use crate::queries::{Asker, Found, Queries};
 
 mod answers;
+mod elections;
 mod requests;
 mod types;
 
 pub use types::{
     AdminAnswer, AdminCall, BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange,
-    ConfigEntry, ConfigResource, ConfigSource, CreatedTopic, LogDirDescription, NewTopic, OffsetSpec,
-    PartitionDescription, PartitionOffset, QuorumDescription, QuorumReplica, ReplicaSize, TopicDescription,
-    TopicListing,
+    ConfigEntry, ConfigResource, ConfigSource, CreatedTopic, ElectedPartition, Election, LogDirDescription,
+    NewTopic, OffsetSpec, PartitionDescription, PartitionOffset, QuorumDescription, QuorumReplica,
+    ReplicaEnd, ReplicaSize, TopicDescription, TopicListing, UncleanChoice,
 };
 
 /// A topic that one broker does not know may be too new for it: how often to ask before that counts as true. With the
@@ -205,12 +206,15 @@ impl Call {
         let broker = match &self.question {
             AdminCall::CreateTopics { .. }
             | AdminCall::DeleteTopics(_)
-            | AdminCall::CreatePartitions { .. } => {
+            | AdminCall::CreatePartitions { .. }
+            | AdminCall::ElectLeaders { .. }
+            | AdminCall::UnregisterBroker(_) => {
                 core.cluster.controller.filter(|id| core.network.is_known(*id))
             }
             AdminCall::DescribeConfigs(ConfigResource::Broker(id))
             | AdminCall::AlterConfigs { resource: ConfigResource::Broker(id), .. }
-            | AdminCall::DescribeLogDirs { broker: id, .. } => Some(*id),
+            | AdminCall::DescribeLogDirs { broker: id, .. }
+            | AdminCall::ReplicaEnds { broker: id, .. } => Some(*id),
             AdminCall::GroupOffsets(_) => self.coordinator,
             _ => None,
         };
@@ -247,7 +251,9 @@ impl Call {
             AdminCall::CreateTopics { validate_only, .. } => !*validate_only,
             AdminCall::DeleteTopics(_)
             | AdminCall::CreatePartitions { .. }
-            | AdminCall::AlterConfigs { .. } => true,
+            | AdminCall::AlterConfigs { .. }
+            | AdminCall::ElectLeaders { .. }
+            | AdminCall::UnregisterBroker(_) => true,
             _ => false,
         }
     }
@@ -285,7 +291,9 @@ fn check(question: &AdminCall) -> Result<(), ClientError> {
         AdminCall::CreatePartitions { topic, .. }
         | AdminCall::DescribeConfigs(ConfigResource::Topic(topic))
         | AdminCall::AlterConfigs { resource: ConfigResource::Topic(topic), .. } => check_topic_name(topic),
-        AdminCall::DescribeLogDirs { partitions: Some(asked), .. } => {
+        AdminCall::ReplicaEnds { topic, .. } => check_topic_name(topic),
+        AdminCall::DescribeLogDirs { partitions: Some(asked), .. }
+        | AdminCall::ElectLeaders { partitions: Some(asked), .. } => {
             asked.iter().try_for_each(|(topic, _)| check_topic_name(topic))
         }
         AdminCall::ListOffsets(asked) => asked.iter().try_for_each(|(topic, _, _)| check_topic_name(topic)),

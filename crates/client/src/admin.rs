@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use client_core::admin::{
     AdminAnswer, AdminCall, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    CreatedTopic, LogDirDescription, NewTopic, OffsetSpec, PartitionOffset, QuorumDescription,
-    TopicDescription, TopicListing,
+    CreatedTopic, ElectedPartition, Election, LogDirDescription, NewTopic, OffsetSpec, PartitionOffset,
+    QuorumDescription, ReplicaEnd, TopicDescription, TopicListing,
 };
 use client_core::error::ClientError;
 
@@ -173,6 +173,50 @@ impl Admin {
             AdminAnswer::LogDirs(directories) => Ok(directories),
             _ => Err(ClientError::Closed),
         }
+    }
+
+    /// Elects leaders of the given partitions, by topic, or of all that need it: one result for each of them.
+    ///
+    /// An unclean election loses what only other replicas have: [`replica_ends`](Self::replica_ends) asks each live one
+    /// what it has, so that the best can be chosen.
+    ///
+    /// # Errors
+    /// Those of the call as a whole; `ELECTION_NOT_NEEDED`, `PREFERRED_LEADER_NOT_AVAILABLE`,
+    /// `ELIGIBLE_LEADERS_NOT_AVAILABLE` and other refusals of single partitions are in the list.
+    pub async fn elect_leaders(
+        &self,
+        election: Election,
+        partitions: Option<Vec<(Arc<str>, Vec<u32>)>>,
+    ) -> Result<Vec<ElectedPartition>, ClientError> {
+        match self.call(AdminCall::ElectLeaders { election, partitions }).await? {
+            AdminAnswer::Elected(elected) => Ok(elected),
+            _ => Err(ClientError::Closed),
+        }
+    }
+
+    /// Where the replicas that a broker holds of a topic's partitions end, led or not: one result for each, in order.
+    ///
+    /// # Errors
+    /// Network trouble; `NOT_LEADER_OR_FOLLOWER` and others of single partitions are in the list.
+    pub async fn replica_ends(
+        &self,
+        broker: i32,
+        topic: impl Into<Arc<str>>,
+        partitions: Vec<u32>,
+    ) -> Result<Vec<Result<ReplicaEnd, ClientError>>, ClientError> {
+        match self.call(AdminCall::ReplicaEnds { broker, topic: topic.into(), partitions }).await? {
+            AdminAnswer::ReplicaEnds(ends) => Ok(ends),
+            _ => Err(ClientError::Closed),
+        }
+    }
+
+    /// Removes a broker that is not running and will not come back: it loses its place in every partition and in the
+    /// metadata quorum.
+    ///
+    /// # Errors
+    /// `BROKER_ID_NOT_REGISTERED` if there is none; `INVALID_REQUEST` while it runs; network trouble.
+    pub async fn unregister_broker(&self, broker: i32) -> Result<(), ClientError> {
+        self.call(AdminCall::UnregisterBroker(broker)).await.map(drop)
     }
 
     /// One offset of each of the given partitions of a topic: one result for each, in order.

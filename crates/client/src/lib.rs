@@ -95,8 +95,9 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use client_core::admin::{
     BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    ConfigSource, CreatedTopic, LogDirDescription, NewTopic, OffsetSpec, PartitionDescription,
-    PartitionOffset, QuorumDescription, QuorumReplica, ReplicaSize, TopicDescription, TopicListing,
+    ConfigSource, CreatedTopic, ElectedPartition, Election, LogDirDescription, NewTopic, OffsetSpec,
+    PartitionDescription, PartitionOffset, QuorumDescription, QuorumReplica, ReplicaEnd, ReplicaSize,
+    TopicDescription, TopicListing, UncleanChoice,
 };
 pub use client_core::error::{
     AddressError, CallerProblem, ClientError, Damage, LostPosition, NetworkCause, NetworkError, Phase, Place,

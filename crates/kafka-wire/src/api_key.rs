@@ -29,9 +29,11 @@
 //! | 36 | SaslAuthenticate | 0-2 | 0-2 | 2+ |
 //! | 37 | CreatePartitions | 0-3 | 0-3 | 2+ |
 //! | 42 | DeleteGroups | 0-2 | 0-2 | 2+ |
+//! | 43 | ElectLeaders | 0-2 | 0-2 | 2+ |
 //! | 44 | IncrementalAlterConfigs | 0-1 | 0-1 | 1+ |
 //! | 55 | DescribeQuorum | 0-2 | 0-2 | 0+ |
 //! | 60 | DescribeCluster | 0-2 | 0-2 | 0+ |
+//! | 64 | UnregisterBroker | 0-0 | 0-0 | 0+ |
 //! | 75 | DescribeTopicPartitions | 0-0 | 0-0 | 0+ |
 
 use crate::api::ApiSpec;
@@ -91,12 +93,16 @@ pub enum ApiKey {
     CreatePartitions,
     /// Deletes groups that have no members.
     DeleteGroups,
+    /// Elects leaders of partitions: the preferred ones, or unclean ones where nobody leads.
+    ElectLeaders,
     /// Edits settings one by one.
     IncrementalAlterConfigs,
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum,
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster,
+    /// Removes a broker that will not come back.
+    UnregisterBroker,
     /// Describes topics in pages.
     DescribeTopicPartitions,
 }
@@ -130,9 +136,11 @@ impl ApiKey {
         Self::SaslAuthenticate,
         Self::CreatePartitions,
         Self::DeleteGroups,
+        Self::ElectLeaders,
         Self::IncrementalAlterConfigs,
         Self::DescribeQuorum,
         Self::DescribeCluster,
+        Self::UnregisterBroker,
         Self::DescribeTopicPartitions,
     ];
 
@@ -165,9 +173,11 @@ impl ApiKey {
             36 => Self::SaslAuthenticate,
             37 => Self::CreatePartitions,
             42 => Self::DeleteGroups,
+            43 => Self::ElectLeaders,
             44 => Self::IncrementalAlterConfigs,
             55 => Self::DescribeQuorum,
             60 => Self::DescribeCluster,
+            64 => Self::UnregisterBroker,
             75 => Self::DescribeTopicPartitions,
             _ => return None,
         })
@@ -204,11 +214,13 @@ impl ApiKey {
             Self::SaslAuthenticate => const { &ApiSpec::new(36, "SaslAuthenticate", [0, 0, 2], Some(2)) },
             Self::CreatePartitions => const { &ApiSpec::new(37, "CreatePartitions", [0, 0, 3], Some(2)) },
             Self::DeleteGroups => const { &ApiSpec::new(42, "DeleteGroups", [0, 0, 2], Some(2)) },
+            Self::ElectLeaders => const { &ApiSpec::new(43, "ElectLeaders", [0, 0, 2], Some(2)) },
             Self::IncrementalAlterConfigs => {
                 const { &ApiSpec::new(44, "IncrementalAlterConfigs", [0, 0, 1], Some(1)) }
             }
             Self::DescribeQuorum => const { &ApiSpec::new(55, "DescribeQuorum", [0, 0, 2], Some(0)) },
             Self::DescribeCluster => const { &ApiSpec::new(60, "DescribeCluster", [0, 0, 2], Some(0)) },
+            Self::UnregisterBroker => const { &ApiSpec::new(64, "UnregisterBroker", [0, 0, 0], Some(0)) },
             Self::DescribeTopicPartitions => {
                 const { &ApiSpec::new(75, "DescribeTopicPartitions", [0, 0, 0], Some(0)) }
             }

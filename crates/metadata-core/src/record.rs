@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use browser::{AnnounceBrowserDoor, BrowserCertificate, BrowserDoor};
 pub use codec::{
     BROWSER_DOOR_LEVEL, ENTRY_FORMAT, ENTRY_HEADER_LEN, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN,
-    LOG_START_LEVEL, REGISTERED_LIVES_LEVEL,
+    LOG_START_LEVEL, REGISTERED_LIVES_LEVEL, SALVAGE_LEVEL,
 };
 
 /// Names a proposal for its origin, which answers its caller when its own copy applies the entry that carries it.

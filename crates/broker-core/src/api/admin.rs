@@ -11,6 +11,7 @@ use super::create_partitions::CreatedPartitions;
 use super::create_topics::CreatedTopics;
 use super::delete_topics::DeletedTopics;
 use super::describe_quorum::DescribedQuorum;
+use super::elect_leaders::ElectedLeaders;
 use crate::error::admin_code;
 use crate::message::{AdminAnswer, AdminCommand, AdminError};
 use crate::peer::CallId;
@@ -32,6 +33,8 @@ pub(crate) enum AdminKind {
     CreatePartitions(CreatedPartitions),
     AlterConfigs(AlteredConfigs),
     DescribeQuorum(DescribedQuorum),
+    ElectLeaders(ElectedLeaders),
+    UnregisterBroker,
 }
 
 pub(crate) type AdminResult = Result<AdminAnswer, Failure>;
@@ -94,6 +97,8 @@ impl<D: Disk> Shard<D> {
             AdminKind::CreatePartitions(created) => self.finish_create_partitions(ask, &created, results),
             AdminKind::AlterConfigs(altered) => self.finish_alter_configs(ask, &altered, results),
             AdminKind::DescribeQuorum(described) => self.finish_describe_quorum(ask, &described, results),
+            AdminKind::ElectLeaders(elected) => self.finish_elect_leaders(ask, &elected, results),
+            AdminKind::UnregisterBroker => self.finish_unregister_broker(ask, results),
         }
     }
 }

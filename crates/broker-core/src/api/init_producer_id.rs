@@ -83,7 +83,7 @@ impl AwaitedProducerId {
             Err(AdminError::TimedOut | AdminError::NoController | AdminError::Stopping) => {
                 Err(ErrorCode::CoordinatorNotAvailable)
             }
-            Err(error @ AdminError::Refused(_)) => Err(admin_code(&error)),
+            Err(error @ (AdminError::Refused(_) | AdminError::EndsUnknown { .. })) => Err(admin_code(&error)),
         };
         true
     }

@@ -16,6 +16,10 @@ use crate::error::partition_code;
 use crate::peer::{CallId, ListOffsetCall, ListedOffset, PartitionAnswer, PartitionCall, WantedOffset};
 use crate::shard::{Ask, Gather, Pending, Shard};
 
+/// The replica id by which a client asks for the own ends of whichever replica answers, led or not: Kafka's number for
+/// debugging consumers.
+const OF_ANY_REPLICA: i32 = -2;
+
 /// A ListOffsets request that waits for its partitions.
 #[derive(Debug)]
 pub(crate) struct ListOffsets {
@@ -30,12 +34,14 @@ impl<D: Disk> Shard<D> {
         let parts = request.topics.iter().map(|topic| topic.partitions.len()).sum();
         let mut list = ListOffsets { ask, topics: Vec::new(), results: Gather::new(parts) };
         let named = count_named(request);
+        let of_replica = request.replica_id == OF_ANY_REPLICA;
         let mut part = 0_u32;
         for topic in &request.topics {
             for asked in &topic.partitions {
                 let doubled = named.get(&(&*topic.name, asked.partition_index)).is_some_and(|n| *n > 1);
                 match self.find_listed(&topic.name, asked, doubled) {
                     Ok((partition, call)) => {
+                        let call = ListOffsetCall { of_replica, ..call };
                         let call = PartitionCall::ListOffset(call);
                         self.call(CallId { pending: id, part }, partition, call);
                     }
@@ -67,7 +73,7 @@ impl<D: Disk> Shard<D> {
             .and_then(|topic| topics::partition_of(topic, asked.partition_index));
         let wanted = wanted(asked.timestamp).ok_or(ErrorCode::UnsupportedVersion)?;
         let current_leader_epoch = LeaderEpoch(asked.current_leader_epoch);
-        Ok((found?, ListOffsetCall { current_leader_epoch, wanted }))
+        Ok((found?, ListOffsetCall { of_replica: false, current_leader_epoch, wanted }))
     }
 
     pub(crate) fn finish_list_offsets(&mut self, list: ListOffsets) {
@@ -144,7 +150,7 @@ fn partition_response(
     match result {
         Ok(listed) => ListOffsetsPartitionResponse {
             partition_index,
-            error_code: ErrorCode::None,
+            error_code: if listed.damaged { ErrorCode::KafkaStorageError } else { ErrorCode::None },
             timestamp: listed.timestamp.0,
             offset: listed.offset.0,
             leader_epoch: listed.leader_epoch.0,

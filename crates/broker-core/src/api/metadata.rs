@@ -105,7 +105,7 @@ impl<D: Disk> Shard<D> {
                 AdminError::TimedOut | AdminError::NoController | AdminError::Stopping => {
                     ErrorCode::LeaderNotAvailable
                 }
-                AdminError::Refused(_) => admin_code(&error),
+                AdminError::Refused(_) | AdminError::EndsUnknown { .. } => admin_code(&error),
             };
             Some((name, code))
         });

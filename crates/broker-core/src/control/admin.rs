@@ -3,8 +3,8 @@
 use log_core::{MonoTime, Offset, TopicId};
 use log_store::Disk;
 use metadata_core::record::{
-    AddPartitions, AllocateProducerIds, ConfigOp, CreateJoinToken, CreateTopic, DeleteTopic, ElectPreferred,
-    ElectUnclean, Resource, SetConfigs, UnregisterBroker, UseJoinToken,
+    AddPartitions, AllocateProducerIds, ConfigOp, CreateJoinToken, CreateTopic, DeleteTopic, Resource,
+    SetConfigs, UnregisterBroker, UseJoinToken,
 };
 use metadata_core::{Answer, MetadataQuorum, MetadataRecord, Refusal};
 
@@ -19,7 +19,7 @@ use crate::message::{
 const PRODUCER_ID_BLOCK: u32 = 1_000;
 
 /// What a command needs.
-enum Plan {
+pub(super) enum Plan {
     /// It is answered now.
     Answer(Result<AdminAnswer, AdminError>),
     /// A record has to be applied.
@@ -69,7 +69,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 Plan::Propose(MetadataRecord::SetConfigs(fields))
             }
             AdminCommand::AllocateProducerIds => self.plan_producer_ids(),
-            AdminCommand::ElectLeader { partition, unclean } => self.plan_election(partition, unclean),
+            AdminCommand::ElectLeader { partition, election } => self.plan_election(partition, election),
             AdminCommand::DescribeQuorum => Plan::Answer(Ok(AdminAnswer::Quorum(self.describe_quorum()))),
             AdminCommand::UnregisterBroker { broker } => {
                 Plan::Propose(MetadataRecord::UnregisterBroker(UnregisterBroker {
@@ -120,21 +120,6 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             })),
             None => Plan::Answer(Err(AdminError::NoController)),
         }
-    }
-
-    /// The election is of the partition as this broker sees it now.
-    fn plan_election(&self, partition: log_core::TopicPartition, unclean: bool) -> Plan {
-        let Some(found) = self.image.partition(partition) else {
-            let (topic_id, partition) = (partition.topic_id, partition.partition);
-            return Plan::Answer(Err(AdminError::Refused(Refusal::UnknownPartition { topic_id, partition })));
-        };
-        let partition_epoch = found.partition_epoch;
-        Plan::Propose(if unclean {
-            let (broker, shown) = (None, Vec::new());
-            MetadataRecord::ElectUnclean(ElectUnclean { partition, partition_epoch, broker, shown })
-        } else {
-            MetadataRecord::ElectPreferred(ElectPreferred { partitions: vec![(partition, partition_epoch)] })
-        })
     }
 
     fn describe_quorum(&self) -> QuorumDescription {

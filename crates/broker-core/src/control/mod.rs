@@ -18,6 +18,7 @@ mod action;
 mod admin;
 mod config;
 mod copy;
+mod elections;
 mod error;
 mod finder;
 mod lead;

@@ -233,5 +233,7 @@ const fn is_repeatable(record: &MetadataRecord) -> bool {
             | MetadataRecord::CreateJoinToken(_)
             | MetadataRecord::UseJoinToken(_)
             | MetadataRecord::UnregisterBroker(_)
+            | MetadataRecord::ElectPreferred(_)
+            | MetadataRecord::ElectUnclean(_)
     )
 }

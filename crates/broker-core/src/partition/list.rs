@@ -1,16 +1,20 @@
 //! Offsets by time and special ones, and ends of epochs.
 
 use log_core::{LeaderEpoch, Offset, Timestamp};
-use log_store::{Disk, FoundRecord};
+use log_store::{Disk, Fault, FoundRecord};
 
-use super::Partition;
 use super::read::read_error;
+use super::{Partition, Role};
 use crate::error::PartitionError;
 use crate::peer::{ListOffsetCall, ListedOffset, Origin, PartitionAnswer, WantedOffset};
 use crate::shard::Core;
 
-const NOTHING: ListedOffset =
-    ListedOffset { offset: Offset(-1), timestamp: Timestamp::NONE, leader_epoch: LeaderEpoch::NONE };
+const NOTHING: ListedOffset = ListedOffset {
+    offset: Offset(-1),
+    timestamp: Timestamp::NONE,
+    leader_epoch: LeaderEpoch::NONE,
+    damaged: false,
+};
 
 impl<D: Disk> Partition<D> {
     pub(super) fn take_list(&mut self, core: &mut Core<D>, origin: Origin, call: ListOffsetCall) {
@@ -22,6 +26,9 @@ impl<D: Disk> Partition<D> {
     }
 
     fn list(&mut self, core: &mut Core<D>, call: ListOffsetCall) -> Result<ListedOffset, PartitionError> {
+        if call.of_replica {
+            return self.own_end(call.wanted);
+        }
         let latest = self.leading(call.current_leader_epoch)?.latest_offset();
         let (log_start, codecs) = (self.log.offsets().log_start(), core.config.codecs);
         // What is not committed yet is not found.
@@ -51,7 +58,28 @@ impl<D: Disk> Partition<D> {
     }
 
     fn at(&self, offset: Offset) -> ListedOffset {
-        ListedOffset { offset, timestamp: Timestamp::NONE, leader_epoch: self.epoch_at(offset) }
+        ListedOffset { offset, leader_epoch: self.epoch_at(offset), ..NOTHING }
+    }
+
+    /// What this replica has, led or not, committed or not: for an operator who has to choose between replicas.
+    fn own_end(&self, wanted: WantedOffset) -> Result<ListedOffset, PartitionError> {
+        let (log_start, log_end) = (self.log.offsets().log_start(), self.log.offsets().log_end());
+        let readable = match self.log.fault() {
+            None => log_end,
+            Some(Fault::BelowBound { at } | Fault::BadBatch { at } | Fault::Unreadable { at, .. }) => {
+                at.clamp(log_start, log_end)
+            }
+            Some(_) => log_start,
+        };
+        let offset = match wanted {
+            WantedOffset::Latest => readable,
+            WantedOffset::Earliest | WantedOffset::EarliestLocal => log_start,
+            _ => return Err(PartitionError::NotLeader),
+        };
+        let last = Offset(readable.0.saturating_sub(1));
+        let leader_epoch = self.log.epochs().epoch_of(last).unwrap_or(LeaderEpoch::NONE);
+        let damaged = matches!(self.role, Role::Damaged(_));
+        Ok(ListedOffset { offset, timestamp: Timestamp::NONE, leader_epoch, damaged })
     }
 
     /// The leader epoch of an offset; for the log end that of the leader.
@@ -89,5 +117,6 @@ fn listed(found: Option<FoundRecord>) -> ListedOffset {
         offset: record.offset,
         timestamp: record.timestamp,
         leader_epoch: record.leader_epoch,
+        damaged: false,
     })
 }

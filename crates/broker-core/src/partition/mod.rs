@@ -50,6 +50,8 @@ pub(crate) struct Partition<D: Disk> {
     verdict: StartVerdict,
     /// Whether what start-up found is durable.
     recovered: bool,
+    /// The registration names it as damaged, and this was not acted upon yet.
+    reported_faulty: bool,
     role: Role,
     /// Batches of clients that are checked and not appended yet.
     incoming: Vec<Incoming>,
@@ -149,6 +151,7 @@ impl<D: Disk> Partition<D> {
                 self.take_fault(core, streams, fault);
             }
             self.append_incoming(core);
+            self.salvage_if_elected(core);
             let mut worked = false;
             while let Some(event) = self.log.poll_event() {
                 self.take_event(core, streams, event);
@@ -199,6 +202,7 @@ impl<D: Disk> Partition<D> {
             },
             LogEvent::Recovered { .. } => {
                 self.note_recovered(core);
+                self.end_salvage();
                 self.reconcile(core, streams);
             }
             LogEvent::CutFinished { at } => self.take_cut_finished(core, streams, at),

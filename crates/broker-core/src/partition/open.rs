@@ -58,6 +58,7 @@ impl<D: Disk> Partition<D> {
             log,
             verdict,
             recovered,
+            reported_faulty: false,
             role: Role::Idle,
             incoming: Vec::new(),
             reads: super::leader::Reads::new(),
@@ -81,7 +82,7 @@ impl<D: Disk> Partition<D> {
     }
 
     /// What start-up found, for the registration.
-    pub(crate) fn recovered_state(&self) -> RecoveredPartition {
+    pub(crate) fn recovered_state(&mut self) -> RecoveredPartition {
         let end = self.log.offsets().log_end();
         let state = match self.verdict {
             StartVerdict::Faulty(_) => RecoveredState::Faulty,
@@ -92,6 +93,7 @@ impl<D: Disk> Partition<D> {
             StartVerdict::Clean => RecoveredState::Clean,
             _ => RecoveredState::Verified,
         };
+        self.reported_faulty = state == RecoveredState::Faulty;
         RecoveredPartition { partition: self.id, state }
     }
 

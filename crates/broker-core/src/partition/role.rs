@@ -7,6 +7,7 @@
 //!    │ └─────────── another leader or epoch (L10) ──────────┘
 //!    │ another leads                   damage found
 //!    └──────────────► Follower    any ─────────────► Damaged ── seat lost, all dropped, reset applied ──► Idle
+//!                                                      └─────── elected by an operator, salvaged ──────► Idle
 //! ```
 
 use log_core::mutation::{Mutation, on};
@@ -38,10 +39,13 @@ pub(crate) enum Role {
     Closing,
 }
 
-/// A damaged replica: served by nobody, until it has lost its seat, dropped all and begun anew.
+/// A damaged replica: served by nobody, until it has lost its seat, dropped all and begun anew, or an operator has elected
+/// it.
 #[derive(Debug)]
 pub(crate) struct Damaged {
     fault: Fault,
+    /// The replica epoch under which the damage was reported, or known. Under a later one it was elected in spite of it.
+    epoch: Option<BrokerEpoch>,
     step: DamagedStep,
     retry_at: Option<MonoTime>,
 }
@@ -53,6 +57,9 @@ enum DamagedStep {
     Dropping,
     /// For the record that says it begins anew.
     AwaitingReset,
+    /// An operator elected it: for what the log has under way, before what can be read of it is kept.
+    AwaitingQuiet,
+    Salvaging,
 }
 
 impl<D: Disk> Partition<D> {
@@ -68,10 +75,12 @@ impl<D: Disk> Partition<D> {
             Role::Idle | Role::Leader(_) | Role::Follower(_) => {}
         }
         let registered = registered(core);
-        if view.replica(core.broker()).is_some_and(|own| own.faulty) && registered {
+        let known = view.replica(core.broker()).is_some_and(|own| own.faulty);
+        let reported = registered && std::mem::take(&mut self.reported_faulty);
+        if (known || reported) && registered {
             // Reported at the start, or by an earlier process.
             let fault = self.log.fault().unwrap_or(Fault::BelowBound { at: self.log.offsets().log_end() });
-            self.become_damaged(core, streams, fault);
+            self.become_damaged(core, streams, fault, core.broker_epoch().filter(|_| reported));
             return self.reconcile_damaged(core, &view);
         }
         let ready = (registered || on(Mutation::B1)) && self.recovered && self.log.fault().is_none();
@@ -188,20 +197,30 @@ impl<D: Disk> Partition<D> {
         self.note_recovered(core);
         self.gone |= matches!(self.role, Role::Closing);
         tracing::error!(partition = ?self.id, %fault, "replica is damaged: it gives up its seat and is copied anew");
-        self.become_damaged(core, streams, fault);
+        self.become_damaged(core, streams, fault, None);
         if let Role::Damaged(damaged) = &mut self.role {
+            if damaged.step == DamagedStep::Salvaging {
+                // Nothing was cut: the operator may elect it again, when there is room or the medium reads.
+                (damaged.step, damaged.fault) = (DamagedStep::AwaitingSeatLoss, fault);
+            }
             damaged.report(core, self.id);
         }
     }
 
-    fn become_damaged(&mut self, core: &mut Core<D>, streams: &mut StreamTable, fault: Fault) {
+    fn become_damaged(
+        &mut self,
+        core: &mut Core<D>,
+        streams: &mut StreamTable,
+        fault: Fault,
+        epoch: Option<BrokerEpoch>,
+    ) {
         if matches!(self.role, Role::Damaged(_) | Role::Closing) {
             return;
         }
         self.scrub = None;
         self.leave(core, streams, &PartitionError::Damaged);
         let step = DamagedStep::AwaitingSeatLoss;
-        self.role = Role::Damaged(Damaged { fault, step, retry_at: None });
+        self.role = Role::Damaged(Damaged { fault, epoch, step, retry_at: None });
     }
 
     /// C3: a faulty replica that is out of ISR and ELR drops all and begins anew as an empty follower. Not while nobody leads: then there
@@ -210,7 +229,15 @@ impl<D: Disk> Partition<D> {
         let own = core.broker();
         let Role::Damaged(damaged) = &mut self.role else { return };
         let faulty = view.replica(own).is_some_and(|replica| replica.faulty);
+        let epoch = view.replica(own).map(|replica| replica.broker_epoch);
+        if faulty && registered(core) {
+            damaged.epoch = epoch;
+        }
+        let elected = view.leader == Some(own) && damaged.epoch.is_some() && epoch != damaged.epoch;
         match damaged.step {
+            DamagedStep::AwaitingSeatLoss if elected && !faulty && registered(core) => {
+                (damaged.step, damaged.retry_at) = (DamagedStep::AwaitingQuiet, None);
+            }
             DamagedStep::AwaitingSeatLoss
                 if faulty && !view.has_seat(own) && view.leader.is_some() && registered(core) =>
             {
@@ -226,11 +253,45 @@ impl<D: Disk> Partition<D> {
                     self.take_role(core, view);
                 }
             }
-            DamagedStep::AwaitingReset | DamagedStep::AwaitingSeatLoss | DamagedStep::Dropping => {}
+            DamagedStep::AwaitingReset
+            | DamagedStep::AwaitingSeatLoss
+            | DamagedStep::Dropping
+            | DamagedStep::AwaitingQuiet
+            | DamagedStep::Salvaging => {}
+        }
+    }
+
+    /// An operator elected this damaged replica: what can be read of it is kept, and leads (ADR 0016). Once nothing of what the log
+    /// asked the disk for is on its way.
+    pub(super) fn salvage_if_elected(&mut self, core: &mut Core<D>) {
+        let Role::Damaged(damaged) = &mut self.role else { return };
+        if damaged.step != DamagedStep::AwaitingQuiet || !self.log.is_quiet() {
+            return;
+        }
+        let Some(state) = core.image.partition(self.id) else { return };
+        match self.log.begin_salvage(&mut core.disk, state.leader_epoch, core.now) {
+            Ok(()) => {
+                let end = self.log.offsets().log_end();
+                tracing::warn!(partition = ?self.id, %end, "elected though it was damaged: what follows is lost");
+                damaged.step = DamagedStep::Salvaging;
+            }
+            Err(error) => {
+                tracing::error!(partition = ?self.id, %error, "a damaged replica cannot be salvaged");
+                damaged.step = DamagedStep::AwaitingSeatLoss;
+                damaged.report(core, self.id);
+            }
+        }
+    }
+
+    /// What could be read of a damaged log is durable: it takes the role that it was elected for.
+    pub(super) fn end_salvage(&mut self) {
+        if matches!(&self.role, Role::Damaged(damaged) if damaged.step == DamagedStep::Salvaging) {
+            self.role = Role::Idle;
         }
     }
 
     pub(super) fn take_dropped(&mut self, core: &mut Core<D>, streams: &mut StreamTable, start_at: Offset) {
+        self.end_salvage();
         if let Role::Damaged(damaged) = &mut self.role {
             damaged.step = DamagedStep::AwaitingReset;
             return damaged.report(core, self.id);
@@ -275,13 +336,17 @@ impl Damaged {
         self.retry_at = Some(core.now.mono.after(REPORT_AGAIN));
         match self.step {
             DamagedStep::AwaitingSeatLoss if !known && registered(core) => {
+                self.epoch = core.image.replica_epoch(partition, core.broker());
                 let fault = fault_of(self.fault);
                 core.tell_control(ControlRequest::ReportFaulty { partition, partition_epoch, fault });
             }
             DamagedStep::AwaitingReset => {
                 core.tell_control(ControlRequest::ReplicaReset { partition, partition_epoch });
             }
-            DamagedStep::AwaitingSeatLoss | DamagedStep::Dropping => {}
+            DamagedStep::AwaitingSeatLoss
+            | DamagedStep::Dropping
+            | DamagedStep::AwaitingQuiet
+            | DamagedStep::Salvaging => {}
         }
     }
 

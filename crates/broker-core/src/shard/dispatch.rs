@@ -65,12 +65,14 @@ impl<D: Disk> Shard<D> {
             Request::SaslAuthenticate(request) => self.handle_sasl_authenticate(ask, &request),
             Request::CreatePartitions(request) => self.handle_create_partitions(ask, &request),
             Request::DeleteGroups(request) => self.handle_delete_groups(ask, &request),
+            Request::ElectLeaders(request) => self.handle_elect_leaders(ask, &request),
             Request::IncrementalAlterConfigs(request) => {
                 self.handle_incremental_alter_configs(ask, &request);
             }
             Request::DescribeLogDirs(request) => self.handle_describe_log_dirs(ask, &request),
             Request::DescribeQuorum(request) => self.handle_describe_quorum(ask, &request),
             Request::DescribeCluster(request) => self.handle_describe_cluster(ask, &request),
+            Request::UnregisterBroker(request) => self.handle_unregister_broker(ask, &request),
             Request::DescribeTopicPartitions(request) => {
                 self.handle_describe_topic_partitions(ask, &request);
             }

@@ -124,7 +124,7 @@ impl<D: Disk> Shard<D> {
             return;
         }
         self.core.stage = Stage::Recovered;
-        let partitions = self.partitions.values().map(Partition::recovered_state).collect();
+        let partitions = self.partitions.values_mut().map(Partition::recovered_state).collect();
         self.core.tell_control(ControlRequest::Recovered { partitions });
     }
 

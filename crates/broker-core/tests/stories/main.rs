@@ -6,6 +6,7 @@ mod administration;
 mod bad_input;
 mod damage;
 mod deletion;
+mod elections;
 mod groups;
 mod produce_and_fetch;
 mod replication;

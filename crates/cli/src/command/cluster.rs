@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::failure::Outcome;
 use crate::output::Format;
 
+mod forget;
 mod init;
 mod node_http;
 mod rotate_certificate;
@@ -17,6 +18,7 @@ pub(crate) enum Cluster {
     Status(status::Status),
     Init(init::Init),
     Token(token::Token),
+    Forget(forget::Forget),
     RotateCertificate(rotate_certificate::RotateCertificate),
 }
 
@@ -26,6 +28,7 @@ impl Cluster {
             Self::Status(status) => status.run(format),
             Self::Init(init) => init.run(format),
             Self::Token(token) => token.run(format),
+            Self::Forget(forget) => forget.run(format),
             Self::RotateCertificate(rotate) => rotate.run(format),
         }
     }

@@ -14,6 +14,7 @@ mod alter;
 mod create;
 mod delete;
 mod describe;
+mod elect;
 mod list;
 
 /// Make, show, change and delete topics
@@ -24,6 +25,7 @@ pub(crate) enum Topic {
     Describe(describe::Describe),
     Alter(alter::Alter),
     Delete(delete::Delete),
+    Elect(elect::Elect),
 }
 
 impl Topic {
@@ -34,6 +36,7 @@ impl Topic {
             Self::Describe(describe) => describe.run(format),
             Self::Alter(alter) => alter.run(format),
             Self::Delete(delete) => delete.run(format),
+            Self::Elect(elect) => elect.run(format),
         }
     }
 }

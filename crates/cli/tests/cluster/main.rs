@@ -15,6 +15,7 @@ mod health;
 mod joining;
 mod last_of_three;
 mod leader_killed;
+mod operators;
 #[cfg(feature = "unsynced-in-memory")]
 mod power_cut;
 mod refusals;

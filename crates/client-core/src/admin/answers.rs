@@ -86,6 +86,9 @@ impl Call {
                 core.throttle(now, connection, answer.throttle_time_ms);
                 Ok(log_dirs(&answer))
             }
+            AdminCall::ElectLeaders { .. }
+            | AdminCall::ReplicaEnds { .. }
+            | AdminCall::UnregisterBroker(_) => self.operators_outcome(core, now, connection, version, frame),
             AdminCall::GroupOffsets(_) if self.coordinator.is_none() => {
                 let found = offsets::coordinator_of(version, frame)?;
                 Ok(found.map_or_else(|code| again_or_fail(code, None, Place::NOWHERE), Outcome::Coordinator))
@@ -361,7 +364,7 @@ fn quorum_of(found: &QuorumPartitionResult<'_>) -> QuorumDescription {
 }
 
 /// The outcome of a call with a single thing to be done.
-fn done(found: Option<(ErrorCode, &Option<Cow<'_, str>>)>, place: Place) -> Outcome {
+pub(super) fn done(found: Option<(ErrorCode, &Option<Cow<'_, str>>)>, place: Place) -> Outcome {
     match found {
         Some((ErrorCode::None, _)) => Outcome::Answer(AdminAnswer::Done),
         Some((code, message)) => again_or_fail(code, text(message), place),
@@ -369,12 +372,12 @@ fn done(found: Option<(ErrorCode, &Option<Cow<'_, str>>)>, place: Place) -> Outc
     }
 }
 
-fn again_or_fail(code: ErrorCode, message: Option<Arc<str>>, place: Place) -> Outcome {
+pub(super) fn again_or_fail(code: ErrorCode, message: Option<Arc<str>>, place: Place) -> Outcome {
     let error = ClientError::broker(code, message, place);
     if code.is_retriable() { Outcome::Retry(error) } else { Outcome::Fail(error) }
 }
 
-fn error(code: ErrorCode, message: &Option<Cow<'_, str>>, place: Place) -> ClientError {
+pub(super) fn error(code: ErrorCode, message: &Option<Cow<'_, str>>, place: Place) -> ClientError {
     ClientError::broker(code, text(message), place)
 }
 
@@ -382,7 +385,7 @@ fn unanswered(topic: &Arc<str>) -> ClientError {
     ClientError::broker(ErrorCode::UnknownServerError, None, Place::topic(topic))
 }
 
-fn text(message: &Option<Cow<'_, str>>) -> Option<Arc<str>> {
+pub(super) fn text(message: &Option<Cow<'_, str>>) -> Option<Arc<str>> {
     message.as_deref().map(Arc::from)
 }
 

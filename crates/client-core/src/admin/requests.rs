@@ -9,18 +9,29 @@ use kafka_wire::messages::describe_cluster::DescribeClusterRequest;
 use kafka_wire::messages::describe_configs::{DescribeConfigsRequest, DescribeConfigsResource};
 use kafka_wire::messages::describe_log_dirs::{DescribableLogDirTopic, DescribeLogDirsRequest};
 use kafka_wire::messages::describe_quorum::{DescribeQuorumRequest, QuorumPartition, QuorumTopic};
+use kafka_wire::messages::elect_leaders::{
+    ElectLeadersChoice, ElectLeadersReplicaEnd, ElectLeadersRequest, ElectLeadersTopic,
+};
 use kafka_wire::messages::incremental_alter_configs::{
     AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
 };
+use kafka_wire::messages::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use kafka_wire::messages::metadata::{MetadataRequest, MetadataRequestTopic};
+use kafka_wire::messages::unregister_broker::UnregisterBrokerRequest;
 use kafka_wire::{ApiKey, Uuid};
 use log_core::Now;
 
-use super::{AdminCall, Call, ConfigChange, ConfigResource, NewTopic};
+use super::{AdminCall, Call, ConfigChange, ConfigResource, Election, NewTopic, ReplicaEnd, UncleanChoice};
 use crate::action::{CallId, ConnectionId};
 use crate::core::Core;
 use crate::error::ClientError;
 use crate::group::offsets;
+
+/// The replica id by which brokers tell of their own replicas, led or not: Kafka's number for debugging consumers.
+const OF_ANY_REPLICA: i32 = -2;
+
+/// The timestamp that stands for the latest offset.
+const LATEST: i64 = -1;
 
 /// The one partition of the metadata quorum's log.
 pub(super) const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -93,6 +104,9 @@ impl Call {
                 let topics = wanted.as_ref().map(|topics| topics.iter().map(log_dir_topic).collect());
                 self.transmit(core, now, connection, id, i16::MAX, &DescribeLogDirsRequest { topics })
             }
+            AdminCall::ElectLeaders { .. }
+            | AdminCall::ReplicaEnds { .. }
+            | AdminCall::UnregisterBroker(_) => self.send_operators(core, now, connection, id, timeout_ms),
             AdminCall::GroupOffsets(group) if self.coordinator.is_none() => {
                 let request = offsets::find_coordinator(group);
                 self.transmit(core, now, connection, id, i16::MAX, &request)
@@ -103,6 +117,34 @@ impl Call {
             }
             // Those go by the shared questions for offsets.
             AdminCall::ListOffsets(_) => Ok(()),
+        }
+    }
+
+    /// What only an operator asks for.
+    fn send_operators(
+        &mut self,
+        core: &mut Core,
+        now: Now,
+        connection: ConnectionId,
+        id: CallId,
+        timeout_ms: i32,
+    ) -> Result<(), ClientError> {
+        match &self.question {
+            AdminCall::ElectLeaders { election, partitions } => {
+                let (election, partitions) = (election.clone(), partitions.clone());
+                let request = elect(&election, partitions.as_deref(), timeout_ms);
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::ReplicaEnds { topic, partitions, .. } => {
+                let topic = Arc::clone(topic);
+                let request = replica_ends(&topic, partitions);
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            AdminCall::UnregisterBroker(broker_id) => {
+                let request = UnregisterBrokerRequest { broker_id: *broker_id };
+                self.transmit(core, now, connection, id, i16::MAX, &request)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -151,8 +193,58 @@ fn describe(resource: &ConfigResource) -> DescribeConfigsRequest<'static> {
 }
 
 fn log_dir_topic((name, partitions): &(Arc<str>, Vec<u32>)) -> DescribableLogDirTopic<'_> {
-    let partitions = partitions.iter().map(|partition| i32::try_from(*partition).unwrap_or(i32::MAX));
-    DescribableLogDirTopic { name: (&**name).into(), partitions: partitions.collect() }
+    DescribableLogDirTopic { name: (&**name).into(), partitions: numbers(partitions) }
+}
+
+fn elect<'a>(
+    election: &'a Election,
+    partitions: Option<&'a [(Arc<str>, Vec<u32>)]>,
+    timeout_ms: i32,
+) -> ElectLeadersRequest<'a> {
+    let topic = |(name, partitions): &'a (Arc<str>, Vec<u32>)| ElectLeadersTopic {
+        topic: (&**name).into(),
+        partitions: numbers(partitions),
+    };
+    // Kafka's numbers of election types.
+    let (election_type, choices) = match election {
+        Election::Preferred => (0, Vec::new()),
+        Election::Unclean(choices) => (1, choices.iter().map(choice).collect()),
+    };
+    let topic_partitions = partitions.map(|topics| topics.iter().map(topic).collect());
+    ElectLeadersRequest { election_type, topic_partitions, timeout_ms, choices }
+}
+
+fn choice(choice: &UncleanChoice) -> ElectLeadersChoice<'_> {
+    let shown = |end: &ReplicaEnd| ElectLeadersReplicaEnd {
+        broker_id: end.broker,
+        last_epoch: end.last_epoch.unwrap_or(-1),
+        end: end.end.unwrap_or(-1),
+    };
+    ElectLeadersChoice {
+        topic: (&*choice.topic).into(),
+        partition_index: i32::try_from(choice.partition).unwrap_or(i32::MAX),
+        leader_epoch: choice.leader_epoch,
+        leader_id: choice.leader,
+        shown: choice.shown.iter().map(shown).collect(),
+    }
+}
+
+fn replica_ends<'a>(topic: &'a str, partitions: &[u32]) -> ListOffsetsRequest<'a> {
+    let asked = |partition_index| ListOffsetsPartition {
+        partition_index,
+        timestamp: LATEST,
+        ..ListOffsetsPartition::default()
+    };
+    let partitions = numbers(partitions).into_iter().map(asked).collect();
+    ListOffsetsRequest {
+        replica_id: OF_ANY_REPLICA,
+        topics: vec![ListOffsetsTopic { name: topic.into(), partitions }],
+        ..ListOffsetsRequest::default()
+    }
+}
+
+fn numbers(partitions: &[u32]) -> Vec<i32> {
+    partitions.iter().map(|partition| i32::try_from(*partition).unwrap_or(i32::MAX)).collect()
 }
 
 fn creatable(topic: &NewTopic) -> CreatableTopic<'_> {

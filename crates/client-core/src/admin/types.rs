@@ -274,6 +274,55 @@ pub struct ReplicaSize {
     pub lag: u64,
 }
 
+/// Which leaders are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Election {
+    /// The preferred replicas, where they are in sync.
+    Preferred,
+    /// Live replicas of partitions that nobody leads, which loses records: those chosen here, and where none is chosen the
+    /// only one there is. Kafka's brokers pass over the choices.
+    Unclean(Vec<UncleanChoice>),
+}
+
+/// Whom to elect where nobody leads, and by what it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncleanChoice {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: u32,
+    /// The partition's leader epoch when the replicas were asked; under another one the choice is refused.
+    pub leader_epoch: i32,
+    /// The broker that shall lead.
+    pub leader: i32,
+    /// What the replicas said; kept with the record of the loss.
+    pub shown: Vec<ReplicaEnd>,
+}
+
+/// The end of one replica of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaEnd {
+    /// The broker that holds it.
+    pub broker: i32,
+    /// The leader epoch of its last record; none if it has none, or did not say.
+    pub last_epoch: Option<i32>,
+    /// The offset after its last record, committed or not; none if it did not say.
+    pub end: Option<i64>,
+    /// Whether it is damaged: what can be read of it ends at `end`, or before.
+    pub is_damaged: bool,
+}
+
+/// What became of one partition's election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElectedPartition {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: u32,
+    /// Whether it has the leader that was wanted.
+    pub result: Result<(), crate::ClientError>,
+}
+
 /// One thing that the admin is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCall {
@@ -317,6 +366,24 @@ pub enum AdminCall {
         /// The partitions to tell of, by topic; none for all.
         partitions: Option<Vec<(Arc<str>, Vec<u32>)>>,
     },
+    /// Elects leaders.
+    ElectLeaders {
+        /// Which.
+        election: Election,
+        /// Of which partitions, by topic; none for all that need it.
+        partitions: Option<Vec<(Arc<str>, Vec<u32>)>>,
+    },
+    /// Asks a broker for the ends of replicas that it holds, led or not.
+    ReplicaEnds {
+        /// The broker.
+        broker: i32,
+        /// The topic.
+        topic: Arc<str>,
+        /// The partitions.
+        partitions: Vec<u32>,
+    },
+    /// Removes a broker that will not come back.
+    UnregisterBroker(i32),
     /// Asks for offsets of partitions.
     ListOffsets(Vec<(Arc<str>, u32, OffsetSpec)>),
     /// Asks for what a group has committed.
@@ -331,7 +398,7 @@ pub enum AdminAnswer {
     Created(Vec<Result<CreatedTopic, crate::ClientError>>),
     /// To [`AdminCall::DeleteTopics`].
     Deleted(Vec<Result<(), crate::ClientError>>),
-    /// To [`AdminCall::CreatePartitions`] and [`AdminCall::AlterConfigs`].
+    /// To [`AdminCall::CreatePartitions`], [`AdminCall::AlterConfigs`] and [`AdminCall::UnregisterBroker`].
     Done,
     /// To [`AdminCall::ListTopics`].
     Topics(Vec<TopicListing>),
@@ -345,6 +412,10 @@ pub enum AdminAnswer {
     Quorum(QuorumDescription),
     /// To [`AdminCall::DescribeLogDirs`].
     LogDirs(Vec<Result<LogDirDescription, crate::ClientError>>),
+    /// To [`AdminCall::ElectLeaders`]: of all partitions named, or of all that needed it.
+    Elected(Vec<ElectedPartition>),
+    /// To [`AdminCall::ReplicaEnds`].
+    ReplicaEnds(Vec<Result<ReplicaEnd, crate::ClientError>>),
     /// To [`AdminCall::ListOffsets`].
     Offsets(Vec<Result<PartitionOffset, crate::ClientError>>),
     /// To [`AdminCall::GroupOffsets`].

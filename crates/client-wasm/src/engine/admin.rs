@@ -131,7 +131,9 @@ impl Engine {
             Answer::Admin(AdminAnswer::Cluster(cluster)) => cluster.convert(),
             Answer::Admin(AdminAnswer::Quorum(quorum)) => quorum.convert(),
             // No tab asks for it.
-            Answer::Admin(AdminAnswer::LogDirs(_)) => JsValue::UNDEFINED,
+            Answer::Admin(
+                AdminAnswer::LogDirs(_) | AdminAnswer::Elected(_) | AdminAnswer::ReplicaEnds(_),
+            ) => JsValue::UNDEFINED,
             Answer::Admin(AdminAnswer::Offsets(offsets)) => {
                 offsets.into_iter().collect::<Result<Vec<_>, _>>()?.convert()
             }

@@ -18,6 +18,7 @@ pub mod describe_groups;
 pub mod describe_log_dirs;
 pub mod describe_quorum;
 pub mod describe_topic_partitions;
+pub mod elect_leaders;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
@@ -35,6 +36,7 @@ pub mod produce;
 pub mod sasl_authenticate;
 pub mod sasl_handshake;
 pub mod sync_group;
+pub mod unregister_broker;
 
 /// The body of any request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +93,16 @@ pub enum Request<'a> {
     CreatePartitions(create_partitions::CreatePartitionsRequest<'a>),
     /// Deletes groups that have no members.
     DeleteGroups(delete_groups::DeleteGroupsRequest<'a>),
+    /// Elects leaders of partitions: the preferred ones, or unclean ones where nobody leads.
+    ElectLeaders(elect_leaders::ElectLeadersRequest<'a>),
     /// Edits settings one by one.
     IncrementalAlterConfigs(incremental_alter_configs::IncrementalAlterConfigsRequest<'a>),
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum(describe_quorum::DescribeQuorumRequest<'a>),
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster(describe_cluster::DescribeClusterRequest),
+    /// Removes a broker that will not come back.
+    UnregisterBroker(unregister_broker::UnregisterBrokerRequest),
     /// Describes topics in pages.
     DescribeTopicPartitions(describe_topic_partitions::DescribeTopicPartitionsRequest<'a>),
 }
@@ -131,9 +137,11 @@ impl<'a> Request<'a> {
             Self::SaslAuthenticate(_) => ApiKey::SaslAuthenticate,
             Self::CreatePartitions(_) => ApiKey::CreatePartitions,
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
+            Self::ElectLeaders(_) => ApiKey::ElectLeaders,
             Self::IncrementalAlterConfigs(_) => ApiKey::IncrementalAlterConfigs,
             Self::DescribeQuorum(_) => ApiKey::DescribeQuorum,
             Self::DescribeCluster(_) => ApiKey::DescribeCluster,
+            Self::UnregisterBroker(_) => ApiKey::UnregisterBroker,
             Self::DescribeTopicPartitions(_) => ApiKey::DescribeTopicPartitions,
         }
     }
@@ -168,9 +176,11 @@ impl<'a> Request<'a> {
             ApiKey::SaslAuthenticate => Self::SaslAuthenticate(Decode::decode(r, version)?),
             ApiKey::CreatePartitions => Self::CreatePartitions(Decode::decode(r, version)?),
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
+            ApiKey::ElectLeaders => Self::ElectLeaders(Decode::decode(r, version)?),
             ApiKey::IncrementalAlterConfigs => Self::IncrementalAlterConfigs(Decode::decode(r, version)?),
             ApiKey::DescribeQuorum => Self::DescribeQuorum(Decode::decode(r, version)?),
             ApiKey::DescribeCluster => Self::DescribeCluster(Decode::decode(r, version)?),
+            ApiKey::UnregisterBroker => Self::UnregisterBroker(Decode::decode(r, version)?),
             ApiKey::DescribeTopicPartitions => Self::DescribeTopicPartitions(Decode::decode(r, version)?),
         })
     }
@@ -212,11 +222,13 @@ impl<'a> Request<'a> {
             Self::SaslAuthenticate(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::CreatePartitions(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DeleteGroups(body) => crate::encode_request(version, correlation_id, client_id, body),
+            Self::ElectLeaders(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::IncrementalAlterConfigs(body) => {
                 crate::encode_request(version, correlation_id, client_id, body)
             }
             Self::DescribeQuorum(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DescribeCluster(body) => crate::encode_request(version, correlation_id, client_id, body),
+            Self::UnregisterBroker(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DescribeTopicPartitions(body) => {
                 crate::encode_request(version, correlation_id, client_id, body)
             }
@@ -279,12 +291,16 @@ pub enum Response<'a, F = NoFile> {
     CreatePartitions(create_partitions::CreatePartitionsResponse<'a>),
     /// Deletes groups that have no members.
     DeleteGroups(delete_groups::DeleteGroupsResponse<'a>),
+    /// Elects leaders of partitions: the preferred ones, or unclean ones where nobody leads.
+    ElectLeaders(elect_leaders::ElectLeadersResponse<'a>),
     /// Edits settings one by one.
     IncrementalAlterConfigs(incremental_alter_configs::IncrementalAlterConfigsResponse<'a>),
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum(describe_quorum::DescribeQuorumResponse<'a>),
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster(describe_cluster::DescribeClusterResponse<'a>),
+    /// Removes a broker that will not come back.
+    UnregisterBroker(unregister_broker::UnregisterBrokerResponse<'a>),
     /// Describes topics in pages.
     DescribeTopicPartitions(describe_topic_partitions::DescribeTopicPartitionsResponse<'a>),
 }
@@ -320,9 +336,11 @@ impl<'a> Response<'a> {
             ApiKey::SaslAuthenticate => Self::SaslAuthenticate(Decode::decode(r, version)?),
             ApiKey::CreatePartitions => Self::CreatePartitions(Decode::decode(r, version)?),
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
+            ApiKey::ElectLeaders => Self::ElectLeaders(Decode::decode(r, version)?),
             ApiKey::IncrementalAlterConfigs => Self::IncrementalAlterConfigs(Decode::decode(r, version)?),
             ApiKey::DescribeQuorum => Self::DescribeQuorum(Decode::decode(r, version)?),
             ApiKey::DescribeCluster => Self::DescribeCluster(Decode::decode(r, version)?),
+            ApiKey::UnregisterBroker => Self::UnregisterBroker(Decode::decode(r, version)?),
             ApiKey::DescribeTopicPartitions => Self::DescribeTopicPartitions(Decode::decode(r, version)?),
         })
     }
@@ -358,9 +376,11 @@ impl<F> Response<'_, F> {
             Self::SaslAuthenticate(_) => ApiKey::SaslAuthenticate,
             Self::CreatePartitions(_) => ApiKey::CreatePartitions,
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
+            Self::ElectLeaders(_) => ApiKey::ElectLeaders,
             Self::IncrementalAlterConfigs(_) => ApiKey::IncrementalAlterConfigs,
             Self::DescribeQuorum(_) => ApiKey::DescribeQuorum,
             Self::DescribeCluster(_) => ApiKey::DescribeCluster,
+            Self::UnregisterBroker(_) => ApiKey::UnregisterBroker,
             Self::DescribeTopicPartitions(_) => ApiKey::DescribeTopicPartitions,
         }
     }
@@ -398,9 +418,11 @@ impl<F> Response<'_, F> {
             Self::SaslAuthenticate(body) => crate::encode_response(version, correlation_id, body),
             Self::CreatePartitions(body) => crate::encode_response(version, correlation_id, body),
             Self::DeleteGroups(body) => crate::encode_response(version, correlation_id, body),
+            Self::ElectLeaders(body) => crate::encode_response(version, correlation_id, body),
             Self::IncrementalAlterConfigs(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeQuorum(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeCluster(body) => crate::encode_response(version, correlation_id, body),
+            Self::UnregisterBroker(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeTopicPartitions(body) => crate::encode_response(version, correlation_id, body),
         }
     }

@@ -6,6 +6,7 @@
 //! | clean end at a start | truncate, bound, finish |
 //! | torn tail at a start | as a cut, bound, finish |
 //! | suspect at a start | mark in both slots, quarantine, as a cut, bound, finish |
+//! | salvage | quarantine, sync, as a cut, bound, finish |
 //! | drop all | lowest bound in both slots, remove all segments, new bound in both slots, finish |
 //! | close | seal, bound, finish |
 
@@ -17,9 +18,10 @@ use log_core::mutation::{Mutation, mutated};
 use log_core::segment::SegmentFile;
 
 use super::bound::Bound;
+use super::recover::PIECE_BYTES;
 use super::sync::Capture;
 use super::types::{Fault, LogEvent};
-use super::{PartitionLog, Purpose};
+use super::{PartitionLog, Purpose, is_unreadable};
 use crate::disk::{Disk, OpenMode};
 use crate::error::DiskError;
 
@@ -74,6 +76,12 @@ pub(super) struct CopyPart {
 impl Job {
     pub(super) fn new(end: JobEnd, steps: impl IntoIterator<Item = Step>) -> Self {
         Self { steps: steps.into_iter().collect(), end }
+    }
+
+    /// The same after another step.
+    pub(super) fn after(mut self, step: Step) -> Self {
+        self.steps.push_front(step);
+        self
     }
 
     pub(super) fn is_cut(&self) -> bool {
@@ -248,13 +256,44 @@ fn copy<D: Disk>(disk: &mut D, from: &D::File, to: &D::File, part: &CopyPart) ->
     while position < part.to {
         let left = usize::try_from(part.to - position).unwrap_or(usize::MAX);
         let piece = buffer.get_mut(..left.min(COPY_BYTES)).unwrap_or(&mut []);
-        let count = disk.read_around_cache(from, position, piece)?;
-        let read = piece.get(..count).unwrap_or(&[]);
-        if read.is_empty() {
+        let count = match disk.read_around_cache(from, position, piece) {
+            Err(error) if is_unreadable(&error) => {
+                copy_pieces(disk, from, to, part, position, piece)?;
+                piece.len()
+            }
+            read => {
+                let count = read?;
+                let read = piece.get(..count).unwrap_or(&[]);
+                disk.write_at(to, position - part.from, &[read])?;
+                count
+            }
+        };
+        if count == 0 {
             break;
         }
-        disk.write_at(to, position - part.from, &[read])?;
         position += count as u64;
+    }
+    Ok(())
+}
+
+/// What the medium gives back, piece by piece; zeros stand for the rest.
+fn copy_pieces<D: Disk>(
+    disk: &mut D,
+    from: &D::File,
+    to: &D::File,
+    part: &CopyPart,
+    mut position: u64,
+    buffer: &mut [u8],
+) -> Result<(), DiskError> {
+    for piece in buffer.chunks_mut(PIECE_BYTES) {
+        match disk.read_around_cache(from, position, piece) {
+            Err(error) if is_unreadable(&error) => {}
+            read => {
+                let read = piece.get(..read?).unwrap_or(&[]);
+                disk.write_at(to, position - part.from, &[read])?;
+            }
+        }
+        position += piece.len() as u64;
     }
     Ok(())
 }

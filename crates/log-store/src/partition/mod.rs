@@ -23,6 +23,7 @@ mod ranges;
 mod read;
 mod recover;
 mod retention;
+mod salvage;
 mod segment;
 mod start;
 mod sync;

@@ -11,21 +11,24 @@ use log_core::index::SegmentIndexes;
 use log_core::mutation::{Mutation, mutated, on};
 use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
-use super::PartitionLog;
 use super::bound::{Bound, EndPoint};
 use super::job::{CopyPart, Job, JobEnd, Step};
 use super::types::{Fault, OpenFacts, Recovered, StartVerdict};
+use super::{PartitionLog, is_unreadable};
 use crate::disk::Disk;
 use crate::error::DiskError;
 
 /// Bytes read at once.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 
+/// Bytes read at once where the medium is bad: what devices read and write as one.
+pub(super) const PIECE_BYTES: usize = 4096;
+
 /// A call that reads at a position.
 type ReadCall<D> = fn(&mut D, &<D as Disk>::File, u64, &mut [u8]) -> Result<usize, DiskError>;
 
 /// How a file ended for the scanner.
-enum FileEnd {
+pub(super) enum FileEnd {
     /// With its last batch.
     Exact,
     /// With zeros.
@@ -35,15 +38,21 @@ enum FileEnd {
 }
 
 /// A window of a file, read around the page cache.
-struct Window<F> {
+pub(super) struct Window<F> {
     file: F,
     bytes: Vec<u8>,
     at: u64,
     /// Length of the file, as far as it was seen.
     len: u64,
+    /// Where the medium does not give bytes back, the file ends.
+    salvages: bool,
 }
 
 impl<F> Window<F> {
+    pub(super) const fn new(file: F, at: u64, len: u64, salvages: bool) -> Self {
+        Self { file, bytes: Vec::new(), at, len, salvages }
+    }
+
     fn end(&self) -> u64 {
         self.at + self.bytes.len() as u64
     }
@@ -59,12 +68,27 @@ impl<F> Window<F> {
         self.bytes.resize(left.min(need.max(CHUNK_BYTES)) as usize, 0);
         self.at = position;
         let read = mutated::<ReadCall<D>>(Mutation::S21, D::read_around_cache, D::read_at);
-        let count = read(disk, &self.file, position, &mut self.bytes)?;
+        let count = match read(disk, &self.file, position, &mut self.bytes) {
+            Err(error) if self.salvages && is_unreadable(&error) => self.load_pieces(disk, position)?,
+            read => read?,
+        };
         if count < self.bytes.len() {
             self.bytes.truncate(count);
             self.len = self.end();
         }
         Ok(count as u64)
+    }
+
+    /// As much as the medium gives back, piece by piece: one bad sector hides no more than its piece.
+    fn load_pieces<D: Disk<File = F>>(&mut self, disk: &mut D, position: u64) -> Result<usize, DiskError> {
+        let mut held = 0;
+        for piece in self.bytes.chunks_mut(PIECE_BYTES) {
+            match disk.read_around_cache(&self.file, position + held as u64, piece) {
+                Err(error) if is_unreadable(&error) => break,
+                read => held += read?,
+            }
+        }
+        Ok(held)
     }
 }
 
@@ -120,7 +144,7 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// The extent of the segments as far as the bound vouches for it; the files may hold more.
-    fn forget_above(&mut self, from: usize, end: &EndPoint) {
+    pub(super) fn forget_above(&mut self, from: usize, end: &EndPoint) {
         for segment in self.segments.iter_mut().skip(from) {
             let bytes = if segment.base == end.segment { end.position } else { 0 };
             let first_append = segment.first_append;
@@ -154,7 +178,7 @@ impl<D: Disk> PartitionLog<D> {
             last = Some(index);
             let file = segment.file(disk, &self.dir)?;
             let len = segment.allocated;
-            let mut window = Window { file, bytes: Vec::new(), at: scanner.position(), len };
+            let mut window = Window::new(file, scanner.position(), len, false);
             let file_end = self.scan_file(disk, index, scanner, &mut window)?;
             tail.position = scanner.position();
             tail.offset = scanner.offset();
@@ -175,7 +199,7 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Whether the next segment begins where this one ends; then this one takes no more.
-    fn next_segment_continues(
+    pub(super) fn next_segment_continues(
         &mut self,
         disk: &mut D,
         index: usize,
@@ -195,7 +219,7 @@ impl<D: Disk> PartitionLog<D> {
         Ok(true)
     }
 
-    fn scan_file(
+    pub(super) fn scan_file(
         &mut self,
         disk: &mut D,
         index: usize,
@@ -268,7 +292,7 @@ impl<D: Disk> PartitionLog<D> {
         for index in from..self.segments.len() {
             let Some(segment) = self.segments.get_mut(index) else { break };
             let file = segment.file(disk, &self.dir)?;
-            let mut window = Window { file, bytes: Vec::new(), at: 0, len: segment.allocated };
+            let mut window = Window::new(file, 0, segment.allocated, false);
             if !self.rest_is_zero(disk, &mut window)? {
                 return Ok(true);
             }
@@ -283,7 +307,7 @@ impl<D: Disk> PartitionLog<D> {
         tail: &TailFacts,
     ) -> Result<StartVerdict, DiskError> {
         let at = self.offsets.log_end();
-        let point = self.recovered_point(tail);
+        let point = self.recovered_point(tail.position);
         let (verdict, mut steps) = match verdict {
             TailVerdict::Damage => return Ok(self.faulty_at(tail.offset)),
             // The cache may show what a failed sync never wrote: the file ends with its last batch, also in the cache.
@@ -313,12 +337,12 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// The place of X.
-    fn recovered_point(&self, tail: &TailFacts) -> EndPoint {
+    pub(super) fn recovered_point(&self, position: u64) -> EndPoint {
         let offset = self.offsets.log_end();
         let holder = self.segments.iter().rfind(|segment| segment.base <= offset && segment.bytes > 0);
         let empty = self.segments.iter().find(|segment| segment.base == offset);
         let epoch = self.epoch_before(offset);
-        match holder.filter(|holder| holder.end == offset && holder.bytes == tail.position).or(empty) {
+        match holder.filter(|holder| holder.end == offset && holder.bytes == position).or(empty) {
             Some(segment) => EndPoint { offset, segment: segment.base, position: segment.bytes, epoch },
             None => EndPoint { offset, segment: offset, position: 0, epoch },
         }
@@ -346,7 +370,7 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// What is about to be cut: the rest of the segment of X and all later ones.
-    fn parts_above(&self, point: &EndPoint) -> Vec<CopyPart> {
+    pub(super) fn parts_above(&self, point: &EndPoint) -> Vec<CopyPart> {
         let above = self.segments.iter().filter(|segment| segment.base >= point.segment);
         let part = |segment: &super::Segment<D::File>| CopyPart {
             base: segment.base,

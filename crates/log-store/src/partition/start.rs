@@ -19,9 +19,9 @@ use crate::error::{DiskError, LogError};
 
 /// What the directory of a log holds.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     /// Segments and the lengths of their files.
-    logs: BTreeMap<Offset, u64>,
+    pub(super) logs: BTreeMap<Offset, u64>,
     snapshots: BTreeSet<Offset>,
     /// Indexes and chains whose segment is gone, and files that were never renamed into place.
     leftovers: Vec<String>,
@@ -99,7 +99,7 @@ impl<D: Disk> PartitionLog<D> {
         Ok((log, recovered))
     }
 
-    fn empty(
+    pub(super) fn empty(
         id: LogId,
         dir: &str,
         options: LogOptions,
@@ -172,7 +172,7 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Takes over what the bound and the list of files say.
-    fn adopt(&mut self, found: &Found, bound: &Bound) {
+    pub(super) fn adopt(&mut self, found: &Found, bound: &Bound) {
         let ends = found.logs.keys().skip(1).copied().chain([bound.end.offset]);
         for ((&base, &len), end) in found.logs.iter().zip(ends) {
             let mut segment = Segment::found(base, end.max(base), len);
@@ -290,7 +290,7 @@ impl<D: Disk> PartitionLog<D> {
 }
 
 impl Found {
-    fn list<D: Disk>(disk: &mut D, dir: &str) -> Result<Self, DiskError> {
+    pub(super) fn list<D: Disk>(disk: &mut D, dir: &str) -> Result<Self, DiskError> {
         let mut found = Self::default();
         let mut beside = Vec::new();
         for entry in disk.list(dir)? {

@@ -1,12 +1,12 @@
 //! Elections that somebody asks for: of the preferred leader, and unclean ones (C5).
 
-use log_core::{BrokerId, PartitionEpoch, TopicPartition};
+use log_core::{BrokerEpoch, BrokerId, PartitionEpoch, TopicPartition};
 
 use super::{Step, check_partition_epoch};
 use crate::error::{Ineligible, Refusal};
 use crate::image::{ClusterEventKind, ClusterImage, Condition, Partition, Standing};
 use crate::outcome::{Answer, Elected};
-use crate::record::{ElectPreferred, ElectUnclean, ResignLeader, ShownEnd};
+use crate::record::{ElectPreferred, ElectUnclean, ResignLeader, SALVAGE_LEVEL, ShownEnd};
 
 impl ClusterImage {
     pub(super) fn elect_preferred(
@@ -73,11 +73,16 @@ impl ClusterImage {
         }
         check_partition_epoch(partition, fields.partition_epoch)?;
         let leader = self.unclean_candidate(fields, partition)?;
+        // What was said of a damaged replica before counts no more: it is cut before the damage (ADR 0016).
+        let reset = partition.is_faulty(leader).then_some(BrokerEpoch(step.offset.0));
         self.edit_partition(step, key, |seats| {
             let former = seats.partition.isr.iter().chain(&seats.partition.elr).copied().collect();
             let shown = fields.shown.clone();
             seats.event(ClusterEventKind::UncleanElection { partition: key, leader, former, shown });
             seats.set_condition(leader, Condition::Sound);
+            if reset.is_some() {
+                seats.set_reset(leader, reset);
+            }
             seats.partition.isr = vec![leader];
             seats.partition.elr.clear();
             seats.seat_leader(leader);
@@ -85,13 +90,13 @@ impl ClusterImage {
         Ok(Answer::Elected(vec![(key, Ok(self.elected(key, leader)))]))
     }
 
-    /// The replica named, else the live one with the greatest end shown, those with a seat first.
+    /// The replica named, damaged or not, else the live sound one with the greatest end shown, those with a seat first.
     fn unclean_candidate(&self, fields: &ElectUnclean, partition: &Partition) -> Result<BrokerId, Refusal> {
         let can_lead = |broker: BrokerId| self.lives(broker) && !partition.is_faulty(broker);
         if let Some(broker) = fields.broker {
             let why = match partition.replica(broker).map(|replica| replica.condition) {
                 None => Some(Ineligible::NoReplica),
-                Some(Condition::Faulty) => Some(Ineligible::Faulty),
+                Some(Condition::Faulty) if self.feature_level < SALVAGE_LEVEL => Some(Ineligible::Faulty),
                 Some(_) => (!self.lives(broker)).then_some(Ineligible::Fenced),
             };
             return why.map_or(Ok(broker), |why| Err(Refusal::IneligibleReplica { broker, why }));

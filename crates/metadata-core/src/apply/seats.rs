@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use log_core::mutation::{Mutation, mutated};
-use log_core::{BrokerId, TopicPartition};
+use log_core::{BrokerEpoch, BrokerId, TopicPartition};
 
 use crate::config::TopicSettings;
 use crate::image::{Broker, ClusterEventKind, Condition, Partition, Standing};
@@ -59,6 +59,12 @@ impl<'a> Seats<'a> {
     pub(super) fn set_condition(&mut self, broker: BrokerId, condition: Condition) {
         if let Some(replica) = self.partition.replicas.iter_mut().find(|replica| replica.broker == broker) {
             replica.condition = condition;
+        }
+    }
+
+    pub(super) fn set_reset(&mut self, broker: BrokerId, reset: Option<BrokerEpoch>) {
+        if let Some(replica) = self.partition.replicas.iter_mut().find(|replica| replica.broker == broker) {
+            replica.reset = reset;
         }
     }
 

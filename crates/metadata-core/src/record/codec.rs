@@ -30,6 +30,8 @@ pub const LOG_START_LEVEL: u16 = 3;
 /// From this level on a broker that has just registered counts as live against another directory with its id; no
 /// record has other bytes.
 pub const REGISTERED_LIVES_LEVEL: u16 = 4;
+/// From this level on an unclean election may name a damaged replica; no record has other bytes.
+pub const SALVAGE_LEVEL: u16 = 4;
 
 /// The number of each kind of record on disk; never reused.
 #[repr(u8)]

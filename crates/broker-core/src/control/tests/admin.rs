@@ -1,10 +1,13 @@
 //! Commands, proposals and wishes through any broker.
 
-use metadata_core::Refusal;
+use log_core::{LeaderEpoch, Offset};
+use metadata_core::record::ShownEnd;
+use metadata_core::{ClusterEventKind, Refusal};
 
 use super::*;
 use crate::message::{
-    ConfigChange, ConfigOperation, ConfigResource, Fault, IsrAttempt, IsrChange, LeaveReason,
+    ConfigChange, ConfigOperation, ConfigResource, Election, Fault, IsrAttempt, IsrChange, LeaveReason,
+    UncleanChoice,
 };
 
 fn new_topic(name: &str) -> NewTopic {
@@ -118,13 +121,76 @@ fn the_quorum_is_described() {
 fn preferred_and_unclean_elections_are_answered() {
     let mut net = Net::of(3);
     let partition = net.topic("orders", &[1, 2, 3], 2);
-    let elect = |unclean| AdminCommand::ElectLeader { partition, unclean };
+    let elect = |election| AdminCommand::ElectLeader { partition, election };
     let not_needed = Err(AdminError::Refused(Refusal::ElectionNotNeeded { partition }));
-    assert_eq!(net.command(2, elect(false)), not_needed);
-    assert_eq!(net.command(2, elect(true)), not_needed);
+    assert_eq!(net.command(2, elect(Election::Preferred)), not_needed);
+    assert_eq!(net.command(2, elect(Election::Unclean(None))), not_needed);
     let unknown = metadata_core::record::topic_partition(partition.topic_id, 9);
-    let missing = AdminCommand::ElectLeader { partition: unknown, unclean: false };
+    let missing = AdminCommand::ElectLeader { partition: unknown, election: Election::Preferred };
     assert!(matches!(net.command(2, missing), Err(AdminError::Refused(Refusal::UnknownPartition { .. }))));
+}
+
+/// A partition of brokers 3, 2 and 1 whose last in-sync member, 3, is gone.
+fn offline() -> (Net, TopicPartition) {
+    let mut net = Net::of(4);
+    let partition = net.topic("orders", &[3, 2, 1], 1);
+    let change = isr(&net, partition, &[3]);
+    net.ask(3, ControlRequest::Isr(IsrChange { leaving: vec![], ..change }));
+    net.kill(3);
+    net.run(5_000);
+    assert_eq!(net.partition(1, partition).leader, None);
+    (net, partition)
+}
+
+#[test]
+fn c5_between_live_replicas_the_one_that_an_operator_chose_by_its_end_is_elected() {
+    let (mut net, partition) = offline();
+    let elect = |choice| AdminCommand::ElectLeader { partition, election: Election::Unclean(choice) };
+    assert_eq!(net.command(4, elect(None)), Err(AdminError::EndsUnknown { candidates: 2 }));
+    let leader_epoch = net.partition(1, partition).leader_epoch;
+    let end = |broker, end| ShownEnd { broker: b(broker), last_epoch: None, end: Some(Offset(end)) };
+    let shown = vec![end(2, 5), end(1, 9)];
+    let choice = UncleanChoice { leader: b(1), leader_epoch, shown: shown.clone() };
+    let stale = UncleanChoice { leader_epoch: LeaderEpoch(leader_epoch.0 - 1), ..choice.clone() };
+    let fenced = net.command(4, elect(Some(stale)));
+    assert!(matches!(fenced, Err(AdminError::Refused(Refusal::FencedLeaderEpoch { .. }))), "{fenced:?}");
+    assert_eq!(net.command(4, elect(Some(choice))), Ok(AdminAnswer::Done));
+    assert_eq!(net.partition(4, partition).leader, Some(b(1)));
+    let image = net.image(4);
+    let last = &image.events().last().unwrap().kind;
+    assert!(matches!(last, ClusterEventKind::UncleanElection { shown: kept, .. } if *kept == shown));
+}
+
+#[test]
+fn a_replica_that_is_alone_is_elected_without_a_choice() {
+    let (mut net, partition) = offline();
+    net.kill(2);
+    net.run(5_000);
+    let elect = AdminCommand::ElectLeader { partition, election: Election::Unclean(None) };
+    assert_eq!(net.command(4, elect), Ok(AdminAnswer::Done));
+    assert_eq!(net.partition(4, partition).leader, Some(b(1)));
+}
+
+#[test]
+fn a_broker_that_will_not_come_back_is_removed_and_one_that_runs_is_not() {
+    let mut net = Net::of(4);
+    let unregister = |broker| AdminCommand::UnregisterBroker { broker: b(broker) };
+    let lives = Err(AdminError::Refused(Refusal::BrokerLives { broker: b(3) }));
+    assert_eq!(net.command(2, unregister(3)), lives);
+    net.kill(3);
+    net.run(5_000);
+    assert_eq!(net.command(2, unregister(3)), Ok(AdminAnswer::Done));
+    net.run(5_000);
+    match net.command(2, AdminCommand::DescribeQuorum) {
+        Ok(AdminAnswer::Quorum(found)) => {
+            let all: Vec<_> =
+                found.voters.iter().chain(&found.observers).map(|member| member.broker).collect();
+            assert_eq!((all, found.voters.len()), (vec![b(1), b(2), b(4)], 3));
+        }
+        other => panic!("{other:?}"),
+    }
+    let unknown = Err(AdminError::Refused(Refusal::UnknownBroker { broker: b(3) }));
+    assert_eq!(net.command(2, unregister(3)), unknown);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The scripted control: applies what brokers ask at once, so that stories are about shards.
 
 use highwater_broker_core::message::{
-    AdminAnswer, AdminCommand, AdminError, ConfigOperation, ConfigResource, IsrAnswer, LeaveReason,
+    AdminAnswer, AdminCommand, AdminError, ConfigOperation, ConfigResource, Election, IsrAnswer, LeaveReason,
     QuorumDescription, RecoveredPartition, RecoveredState,
 };
 use highwater_broker_core::{ControlRequest, ShardId, ShardMessage};
-use log_core::{BrokerEpoch, BrokerId, DirectoryId, Incarnation, TopicId};
+use log_core::{BrokerEpoch, BrokerId, DirectoryId, Incarnation, TopicId, TopicPartition};
 use metadata_core::record::{self, ConfigOp, DirectoryReport, Listener, Resource, SuspectReport};
 use metadata_core::{Answer, Endpoint, MetadataRecord};
 
@@ -139,6 +139,11 @@ impl Cluster {
                 let allocate = record::AllocateProducerIds { broker, broker_epoch, count: 2 };
                 MetadataRecord::AllocateProducerIds(allocate)
             }
+            AdminCommand::ElectLeader { partition, election } => self.election(partition, election),
+            AdminCommand::UnregisterBroker { broker } => {
+                let unregister = record::UnregisterBroker { broker, broker_epoch: None };
+                MetadataRecord::UnregisterBroker(unregister)
+            }
             AdminCommand::DescribeQuorum => {
                 let leader = Some(BrokerId(1));
                 let quorum = QuorumDescription { leader, ..Default::default() };
@@ -153,7 +158,26 @@ impl Cluster {
             Answer::ProducerIds { first, count } => {
                 Ok(AdminAnswer::ProducerIds { first, count: i32::try_from(count).unwrap() })
             }
+            Answer::Elected(each) => match each.into_iter().find_map(|(_, result)| result.err()) {
+                Some(refusal) => Err(AdminError::Refused(refusal)),
+                None => Ok(AdminAnswer::Done),
+            },
             _ => Ok(AdminAnswer::Done),
+        }
+    }
+
+    fn election(&self, partition: TopicPartition, election: Election) -> MetadataRecord {
+        let partition_epoch = self.image.partition(partition).unwrap().partition_epoch;
+        match election {
+            Election::Preferred => MetadataRecord::ElectPreferred(record::ElectPreferred {
+                partitions: vec![(partition, partition_epoch)],
+            }),
+            Election::Unclean(choice) => {
+                let broker = choice.as_ref().map(|choice| choice.leader);
+                let shown = choice.map(|choice| choice.shown).unwrap_or_default();
+                let elect = record::ElectUnclean { partition, partition_epoch, broker, shown };
+                MetadataRecord::ElectUnclean(elect)
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod cuts;
 mod media;
 mod model;
 mod producers;
+mod salvage;
 mod space;
 mod starts;
 

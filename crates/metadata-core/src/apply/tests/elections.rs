@@ -241,3 +241,32 @@ fn l5_a_leader_that_resigns_is_followed_by_another_member_and_keeps_its_seat() {
     world.fence(&[1, 3]);
     assert_eq!(world.refused(resign(2, 1)), Refusal::NoEligibleLeader { partition: p0() });
 }
+
+fn damaged_alone(mut world: World) -> World {
+    let report = world.faulty_report(1);
+    world.ok(MetadataRecord::ReportFaulty(report));
+    assert_eq!(world.seats(), "leader none@0 isr [] elr []");
+    world
+}
+
+#[test]
+fn an_operator_elects_the_only_replica_though_it_is_damaged() {
+    let mut world = damaged_alone(World::partition(&[1], 1));
+    let unnamed = unclean(&world, None);
+    assert_eq!(world.refused(unnamed), Refusal::NoEligibleLeader { partition: p0() });
+    let registered = world.image.replica_epoch(p0(), b(1));
+    let record = unclean(&world, Some(1));
+    world.ok(record);
+    assert_eq!(world.seats(), "leader 1@1 isr [1] elr []");
+    assert!(!world.state().is_faulty(b(1)));
+    assert!(world.image.replica_epoch(p0(), b(1)) > registered, "what was said of it before counts no more");
+    assert!(matches!(world.image.events().last().unwrap().kind, ClusterEventKind::UncleanElection { .. }));
+}
+
+#[test]
+fn a_damaged_replica_is_not_elected_at_a_level_whose_brokers_do_not_salvage() {
+    let mut world = damaged_alone(World::partition_at(SALVAGE_LEVEL - 1, &[1], 1));
+    let record = unclean(&world, Some(1));
+    let why = Ineligible::Faulty;
+    assert_eq!(world.refused(record), Refusal::IneligibleReplica { broker: b(1), why });
+}
