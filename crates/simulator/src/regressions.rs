@@ -41,6 +41,9 @@ pub(crate) const REGRESSIONS: &[(u64, Mix)] = &[
     (159, Mix::Deletes),
     // The oracles took a batch for doubled whose first copy was deleted, sent again to a replica that was copied anew since.
     (902_268, Mix::Deletes),
+    (2_599, Mix::Deletes),
+    // A start removed segments for a bound that was in the page cache alone.
+    (1_841, Mix::Deletes),
     // A batch whose leader epoch rotted was taken for sound when producers were read again, and served.
     (700_505, Mix::Lazy),
     // Two power cuts, one while a start wrote in the place of records that it had dropped: the broker did not start any more.

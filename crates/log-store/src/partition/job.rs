@@ -172,7 +172,10 @@ impl<D: Disk> PartitionLog<D> {
         let at = self.offsets.log_end();
         let event = match end {
             JobEnd::Cut => LogEvent::CutFinished { at },
-            JobEnd::Recovered => LogEvent::Recovered { end: at },
+            JobEnd::Recovered => {
+                self.delete_retired(disk);
+                LogEvent::Recovered { end: at }
+            }
             JobEnd::Dropped => {
                 self.keeper.checkpoint_current = false;
                 LogEvent::Dropped { start_at: at }
@@ -189,6 +192,14 @@ impl<D: Disk> PartitionLog<D> {
         }
         if std::mem::take(&mut self.close_wanted) {
             self.begin_close(disk);
+        }
+    }
+
+    /// Removes what lies below the log start of the bound that the job made durable.
+    fn delete_retired(&mut self, disk: &mut D) {
+        let Some(bound) = self.keeper.winner() else { return };
+        if let Err(error) = self.delete_below(disk, &bound) {
+            self.poison(error);
         }
     }
 

@@ -214,7 +214,7 @@ impl<D: Disk> PartitionLog<D> {
         if self.lacks_front(&bound) {
             return Ok(self.faulty(Fault::BelowBound { at: bound.log_start }));
         }
-        self.remove_leftovers(disk, found.leftovers, &bound)?;
+        self.remove_leftovers(disk, found.leftovers, &bound, facts.clean)?;
         self.load_epochs(disk, &bound)?;
         let verdict = if facts.clean && (self.ends_at(&bound) || on(Mutation::D8)) {
             self.rebuild_producers(disk, bound.end.offset)?;
@@ -249,18 +249,20 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
-    /// Files below the log start whose removal was not durable yet, and those without a segment.
+    /// Files without a segment, and segments below the log start whose removal was not durable yet. Those wait for the end of a
+    /// recovery: the bound that a killed process wrote may be in the page cache alone, and a power cut brings back the one before.
     fn remove_leftovers(
         &mut self,
         disk: &mut D,
         leftovers: Vec<String>,
         bound: &Bound,
+        clean: bool,
     ) -> Result<(), DiskError> {
         for path in leftovers {
             disk.remove_file(&format!("{}/{path}", self.dir))?;
             self.dir_dirty = true;
         }
-        self.delete_below(disk, bound)
+        if clean { self.delete_below(disk, bound) } else { Ok(()) }
     }
 
     /// D7: the checkpoint, or the batches where the two disagree.

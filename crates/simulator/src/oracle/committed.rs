@@ -37,8 +37,8 @@ pub(super) struct Committed {
     pub(super) may_start: i64,
     entries: Vec<Entry>,
     by_identity: BTreeMap<u64, i64>,
-    /// The next sequence of each producer.
-    producers: BTreeMap<(i64, i16), i32>,
+    /// The next sequence of each producer, and where its last batch begins.
+    producers: BTreeMap<(i64, i16), (i32, i64)>,
 }
 
 impl Committed {
@@ -73,10 +73,6 @@ impl Committed {
         if let Some(before) = before.filter(|before| *before >= self.start) {
             return Err(format!("the batch at {base} is committed at {before} already"));
         }
-        if before.is_some() {
-            // Its first copy is deleted: a replica that was copied anew since does not know its producer (P2).
-            self.producers.remove(&(header.producer_id.0, header.producer_epoch.0));
-        }
         if header.has_producer() {
             self.follow_sequence(header, any_first)?;
         }
@@ -87,12 +83,14 @@ impl Committed {
     fn follow_sequence(&mut self, header: &BatchHeader, any_first: bool) -> Result<(), String> {
         let producer = (header.producer_id.0, header.producer_epoch.0);
         let found = header.base_sequence.0;
-        let expected = self.producers.get(&producer).copied().or((!any_first).then_some(0));
+        // Where all of a producer is deleted, a replica that was copied anew since does not know it (P2).
+        let known = self.producers.get(&producer).filter(|(_, last)| *last >= self.start);
+        let expected = known.map(|(next, _)| *next).or((!any_first).then_some(0));
         if let Some(expected) = expected.filter(|expected| *expected != found) {
             let base = header.base_offset;
             return Err(format!("sequence {found} of producer {producer:?} at {base}, expected {expected}"));
         }
-        self.producers.insert(producer, found + header.record_count);
+        self.producers.insert(producer, (found + header.record_count, header.base_offset.0));
         Ok(())
     }
 }

@@ -103,3 +103,32 @@ fn d3b_the_high_watermark_of_the_bound_is_at_most_its_durable_end() {
         assert!(bound.high_watermark <= bound.end.offset);
     }
 }
+
+#[test]
+fn a_start_removes_nothing_for_a_bound_that_may_be_in_the_page_cache_alone() {
+    let roll = RollPolicy { segment_bytes: 15_000, ..RollPolicy::default() };
+    let small = LogOptions { roll, ..options() };
+    let mut removed = 0;
+    for seed in 0..60 {
+        let mut bench = Bench::create(MemoryDisk::new(), small);
+        bench.append_many(5, 10, 1000);
+        bench.settle();
+        bench.log.set_high_watermark(Offset(50));
+        pass_five_seconds(&mut bench);
+        let all = bench.read_all(Offset(0)).unwrap();
+        bench.disk.hold(true);
+        bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(40));
+        bench.disk.kill_process();
+        let bench = Bench::open(bench.disk, small, false);
+        assert_eq!(bench.log.offsets().log_start(), Offset(40), "the page cache has it");
+        bench.disk.power_cut(seed);
+        bench.disk.hold(false);
+        let mut bench = Bench::open(bench.disk, small, false);
+        assert_eq!(bench.log.fault(), None, "seed {seed}");
+        bench.settle();
+        let start = bench.log.offsets().log_start();
+        assert!(all.ends_with(&bench.read_all(start).unwrap()), "seed {seed}");
+        removed += u32::from(start == Offset(40) && bench.log.segment_count() < 4);
+    }
+    assert!(removed > 0, "what lies below a durable bound goes");
+}
