@@ -26,11 +26,13 @@ use crate::options::{ConsumerOptions, OnLostPosition, Start, Subscription};
 use crate::queries::{Asker, Found, Queries, Why};
 
 mod buffer;
+mod ends;
 mod epochs;
 mod fetch;
 mod fetched;
 
 pub use buffer::{FetchBuffer, RecordBatch};
+pub use ends::Ends;
 pub use fetched::Fetched;
 
 /// A partition, by its topic's name.

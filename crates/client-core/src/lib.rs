@@ -51,7 +51,7 @@ pub use action::{
 };
 pub use address::{Address, Transport};
 pub use brain::ClientBrain;
-pub use consumer::{FetchBuffer, Fetched, RecordBatch, SeekTo};
+pub use consumer::{Ends, FetchBuffer, Fetched, RecordBatch, SeekTo};
 pub use core::Environment;
 pub use error::{ClientError, NetworkCause};
 pub use kafka_wire::ErrorCode;

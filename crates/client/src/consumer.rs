@@ -9,7 +9,7 @@ use client_core::admin::OffsetSpec;
 use client_core::error::{CallerProblem, ClientError, Place};
 use client_core::options::GroupOptions;
 use client_core::{
-    ConsumedRecord, ConsumerEvent, ConsumerOptions, FetchBuffer, OnLostPosition, RecordBatch, Start,
+    ConsumedRecord, ConsumerEvent, ConsumerOptions, Ends, FetchBuffer, OnLostPosition, RecordBatch, Start,
     Subscription,
 };
 use futures_util::Stream;
@@ -41,8 +41,8 @@ pub struct Consumer {
     link: ConsumerLink,
     events: mpsc::UnboundedReceiver<ConsumerEvent>,
     buffer: FetchBuffer,
-    /// Where the stream ends, by partition, if it does.
-    ends: Option<Vec<(Arc<str>, u32, i64)>>,
+    /// Where the stream ends, if it does.
+    ends: Option<Ends>,
     has_group: bool,
 }
 
@@ -196,7 +196,7 @@ impl ConsumerBuilder {
         let mut consumer = Consumer { link, events, buffer, ends: None, has_group };
         consumer.take_events();
         if self.until_end {
-            consumer.ends = Some(consumer.end_offsets().await?);
+            consumer.ends = Some(consumer.end_offsets().await?.into_iter().collect());
         }
         Ok(consumer)
     }
@@ -373,16 +373,14 @@ impl Consumer {
         error
     }
 
-    fn is_at_end(&self) -> bool {
-        let Some(ends) = &self.ends else { return false };
-        ends.iter().all(|(topic, partition, end)| {
-            self.buffer.position(topic, *partition).is_some_and(|position| position >= *end)
-        })
+    fn is_at_end(&mut self) -> bool {
+        let Some(ends) = &mut self.ends else { return false };
+        ends.are_reached(|key| self.buffer.position_of(key))
     }
 
     fn is_behind_end(&self, topic: &Arc<str>, partition: u32, offset: i64) -> bool {
-        let Some(ends) = &self.ends else { return false };
-        ends.iter().any(|(name, index, end)| name == topic && *index == partition && offset >= *end)
+        let end = self.ends.as_ref().and_then(|ends| ends.of(topic, partition));
+        end.is_some_and(|end| offset >= end)
     }
 
     fn take_events(&mut self) {

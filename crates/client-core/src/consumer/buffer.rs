@@ -188,8 +188,13 @@ impl FetchBuffer {
     /// The offset of the next record of a partition, once it is known.
     #[must_use]
     pub fn position(&self, topic: &str, partition: u32) -> Option<i64> {
-        let found = self.partitions.iter().find(|((name, index), _)| &**name == topic && *index == partition);
-        found.and_then(|(_, front)| front.position)
+        self.position_of(&(topic.into(), partition))
+    }
+
+    /// As [`position`](Self::position), for who has the key: nothing is allocated.
+    #[must_use]
+    pub fn position_of(&self, key: &(Arc<str>, u32)) -> Option<i64> {
+        self.partitions.get(key).and_then(|front| front.position)
     }
 
     /// Every partition that the consumer reads, with its position and its high watermark as far as known.

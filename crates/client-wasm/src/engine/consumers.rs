@@ -1,7 +1,7 @@
 //! Consumers: blocks of records on their way out, and what the page says about them.
 
 use client_core::error::{CallerProblem, Damage, Place};
-use client_core::{ClientError, ConsumerHandle, FetchBuffer, RecordBatch, SeekTo};
+use client_core::{ClientError, ConsumerHandle, Ends, FetchBuffer, RecordBatch, SeekTo};
 use js_sys::{Array, Float64Array, Uint8Array};
 use log_core::Now;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
@@ -15,8 +15,8 @@ use crate::settings::{self, Settings};
 /// The engine's side of a consumer.
 pub(super) struct ConsumerEnd {
     pub(super) buffer: FetchBuffer,
-    /// Where reading ends, by partition, if it does.
-    ends: Option<Vec<(Topic, u32, i64)>>,
+    /// Where reading ends, if it does.
+    ends: Option<Ends>,
     /// What came behind the block that was given last.
     fault: Option<JsValue>,
     has_group: bool,
@@ -236,16 +236,12 @@ impl Engine {
 }
 
 impl ConsumerEnd {
-    fn is_at_end(&self) -> bool {
-        let Some(ends) = &self.ends else { return false };
-        ends.iter().all(|(topic, partition, end)| {
-            self.buffer.position(topic, *partition).is_some_and(|position| position >= *end)
-        })
+    fn is_at_end(&mut self) -> bool {
+        let Some(ends) = &mut self.ends else { return false };
+        ends.are_reached(|key| self.buffer.position_of(key))
     }
 
     fn end_of(&self, topic: &Topic, partition: u32) -> Option<i64> {
-        let ends = self.ends.as_ref()?;
-        let found = ends.iter().find(|(name, index, _)| name == topic && *index == partition);
-        found.map(|(_, _, end)| *end)
+        self.ends.as_ref()?.of(topic, partition)
     }
 }
