@@ -1,5 +1,6 @@
 //! What the administrative requests share: each part becomes a command to Control, all outcomes together the answer.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_wire::ErrorCode;
@@ -55,6 +56,22 @@ impl Failure {
 impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         Self { code: admin_code(&error), message: error.to_string() }
+    }
+}
+
+/// Each name's first part and how often the name is there, in the order of the request: clients keep results by name, so that
+/// a name has one result.
+pub(crate) fn each_once<'a, T>(parts: &'a [T], name: impl Fn(&'a T) -> &'a str) -> Vec<(&'a T, usize)> {
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    parts.iter().for_each(|part| *times.entry(name(part)).or_default() += 1);
+    parts.iter().filter_map(|part| times.remove(name(part)).map(|times| (part, times))).collect()
+}
+
+/// What is named more than once is refused: which of its parts is meant, nobody can say.
+pub(crate) fn check_times(times: usize) -> Result<(), Failure> {
+    match times {
+        1 => Ok(()),
+        _ => Err(Failure::new(ErrorCode::InvalidRequest, "the topic is named more than once in the request")),
     }
 }
 

@@ -9,7 +9,7 @@ use kafka_wire::messages::create_partitions::{
 use log_core::BrokerId;
 use log_store::Disk;
 
-use super::admin::{AdminKind, AdminResult, Failure};
+use super::admin::{AdminKind, AdminResult, Failure, check_times, each_once};
 use super::topics;
 use crate::message::AdminCommand;
 use crate::shard::{Ask, Shard};
@@ -22,9 +22,13 @@ pub(crate) struct CreatedPartitions {
 
 impl<D: Disk> Shard<D> {
     pub(crate) fn handle_create_partitions(&mut self, ask: Ask, request: &CreatePartitionsRequest<'_>) {
-        let command = |topic| self.add_partitions(topic, request.validate_only);
-        let parts = request.topics.iter().map(command).collect();
-        let names = request.topics.iter().map(|topic| topic.name.clone().into_owned()).collect();
+        let named = each_once(&request.topics, |topic| &topic.name);
+        let parts = named.iter().map(|(topic, times)| {
+            check_times(*times)?;
+            self.add_partitions(topic, request.validate_only)
+        });
+        let parts = parts.collect();
+        let names = named.iter().map(|(topic, _)| topic.name.clone().into_owned()).collect();
         let kind = AdminKind::CreatePartitions(CreatedPartitions { names });
         self.start_admin(ask, kind, request.timeout_ms, parts);
     }

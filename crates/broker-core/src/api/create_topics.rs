@@ -9,7 +9,7 @@ use kafka_wire::{ErrorCode, Uuid};
 use log_core::{BrokerId, TopicId};
 use log_store::Disk;
 
-use super::admin::{AdminKind, AdminResult, Failure};
+use super::admin::{AdminKind, AdminResult, Failure, check_times, each_once};
 use super::describe_configs::source_code;
 use super::topics;
 use crate::message::{AdminAnswer, AdminCommand, NewTopic};
@@ -23,16 +23,13 @@ pub(crate) struct CreatedTopics {
 
 impl<D: Disk> Shard<D> {
     pub(crate) fn handle_create_topics(&mut self, ask: Ask, request: &CreateTopicsRequest<'_>) {
-        let times = |name: &str| request.topics.iter().filter(|topic| topic.name == name).count();
-        let parts = request.topics.iter().map(|topic| {
-            if times(&topic.name) > 1 {
-                let message = "the topic is named more than once in the request";
-                return Err(Failure::new(ErrorCode::InvalidRequest, message));
-            }
+        let named = each_once(&request.topics, |topic| &topic.name);
+        let parts = named.iter().map(|(topic, times)| {
+            check_times(*times)?;
             new_topic(topic, request.validate_only).map(AdminCommand::CreateTopic)
         });
         let parts = parts.collect();
-        let names = request.topics.iter().map(|topic| topic.name.clone().into_owned()).collect();
+        let names = named.iter().map(|(topic, _)| topic.name.clone().into_owned()).collect();
         let kind = AdminKind::CreateTopics(CreatedTopics { names });
         self.start_admin(ask, kind, request.timeout_ms, parts);
     }

@@ -257,8 +257,8 @@ fn topics_are_made_with_defaults_and_refused_for_their_reason() {
             ErrorCode::None,
             ErrorCode::InvalidRequest,
             ErrorCode::InvalidRequest,
-            ErrorCode::InvalidRequest,
-        ]
+        ],
+        "what is named twice has one result"
     );
     assert_eq!(results[0], (ErrorCode::None, 2, 3));
     assert_eq!(create(&mut cluster, vec![creatable("ok", 1, 1)])[0].0, ErrorCode::TopicAlreadyExists);
@@ -308,6 +308,13 @@ fn partitions_are_added_and_never_taken() {
     assert_eq!(add("a", 4), ErrorCode::None);
     assert_eq!(add("a", 3), ErrorCode::InvalidPartitions);
     assert_eq!(add("none", 3), ErrorCode::UnknownTopicOrPartition);
+    let twice =
+        ["a", "a"].map(|name| CreatePartitionsTopic { name: name.into(), count: 9, assignments: None });
+    let request = CreatePartitionsRequest { topics: twice.into(), timeout_ms: 1_000, validate_only: false };
+    let frame = cluster.ask(1, 3, &request);
+    let results = parse::<CreatePartitionsResponse<'_>>(&frame, 3).results;
+    let errors: Vec<_> = results.iter().map(|result| (&*result.name, result.error_code)).collect();
+    assert_eq!(errors, [("a", ErrorCode::InvalidRequest)]);
     assert_eq!(cluster.produce(1, "a", 3, -1, batch(&["x"])).error, ErrorCode::None);
 }
 
