@@ -145,7 +145,7 @@ const fn code_of(error: &ClientError) -> Code {
 fn next_step(error: &ClientError) -> Option<&'static str> {
     match error {
         ClientError::UnknownOutcome { .. } => {
-            return Some("the record may be stored or not; look before sending it again");
+            return Some("it may have been done or not; look before doing it again");
         }
         ClientError::Caller { problem: CallerProblem::Option { option: "ca_file", .. }, .. } => {
             return Some(NAME_CA);

@@ -93,13 +93,19 @@ settings! {
     "connections-max" "N" = "10000", "Clients at once, at all doors; a further one is refused.",
         "With very many clients; each open connection needs a file handle.", |c, t| c.connections_max = value::number(t, 1, 1_000_000)?;
     "connection-idle" "DURATION" = "10m", "A connection that is silent for this long is closed.",
-        "To match a firewall that forgets connections sooner.", |c, t| c.connection_idle = value::duration(t)?;
+        "To match a firewall that forgets connections sooner.", |c, t| c.connection_idle = idle(t)?;
     "shutdown-timeout" "DURATION" = "30s", "How long a graceful stop may take to hand leaderships over.",
         "To match the patience of a supervisor.", |c, t| c.shutdown_timeout = value::duration(t)?;
     "log" "FILTER" = "info", "What is logged: error, warn, info, debug or trace, also by module.",
         "To find out why something happens.", |c, t| c.log = value::some_text(t)?;
     "log-format" "FORMAT" = "text", "text for people, json for programs.",
         "Where a program collects logs.", |c, t| c.log_format = log_format(t)?;
+}
+
+/// With less no client could do anything.
+fn idle(text: &str) -> Result<Duration, Invalid> {
+    let idle = value::duration(text)?;
+    if idle >= Duration::from_millis(100) { Ok(idle) } else { Err(Invalid::TooShort("100ms")) }
 }
 
 fn retention(text: &str) -> Result<Option<Duration>, Invalid> {

@@ -48,6 +48,7 @@ fn a_value_that_does_not_fit_is_refused_with_its_place() {
             load("", &[], &[("default-retention", "7 years")]),
             "--default-retention must be a duration, as in 500ms, 30s, 10m, 12h or 7d",
         ),
+        (load("", &[], &[("connection-idle", "99ms")]), "--connection-idle must be at least 100ms"),
         (
             load("", &[], &[("join", "a:1")]),
             "join is set without its other half: join needs token, tls-cert needs tls-key",

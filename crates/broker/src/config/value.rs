@@ -100,6 +100,9 @@ pub enum Invalid {
     /// Not a duration.
     #[error("must be a duration, as in 500ms, 30s, 10m, 12h or 7d")]
     NotADuration,
+    /// A duration in which nothing can be done.
+    #[error("must be at least {0}")]
+    TooShort(&'static str),
     /// Not a size.
     #[error("must be a size, as in 1048576, 512KiB, 64MiB or 1GiB")]
     NotASize,

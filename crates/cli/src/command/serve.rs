@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use disk::LockError;
 use highwater_broker::config::{Config, ConfigError, LogFormat, SETTINGS};
 use highwater_broker::{BootError, Broker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::failure::{Code, Failure, Outcome};
 
@@ -110,9 +112,8 @@ fn raise_file_limit() {
 
 /// Log lines go to the error output.
 fn start_logging(config: &Config) -> Outcome {
-    let filter = EnvFilter::try_new(filter(&config.log));
-    let filter =
-        filter.map_err(|error| Failure::new(Code::Usage, format!("--log {}: {error}", config.log)))?;
+    let filter = filter(&config.log)
+        .map_err(|error| Failure::new(Code::Usage, format!("--log {}: {error}", config.log)))?;
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
     match config.log_format {
@@ -122,9 +123,18 @@ fn start_logging(config: &Config) -> Outcome {
     Ok(())
 }
 
-/// The consensus library tells of every missed heartbeat; what matters of that is logged by the quorum itself.
-fn filter(wanted: &str) -> String {
-    if wanted.contains("openraft") { wanted.to_owned() } else { format!("openraft=off,{wanted}") }
+/// The consensus library tells of every missed heartbeat; what matters of that is logged by the quorum itself. A word alone is a
+/// level: one that is mistyped would be taken for a module, and nothing else be logged.
+fn filter(wanted: &str) -> Result<EnvFilter, String> {
+    let words = wanted.split(',').filter(|word| !word.contains(['=', ':', '[']));
+    if let Some(word) = words.map(str::trim).find(|word| word.parse::<LevelFilter>().is_err()) {
+        return Err(format!(
+            "{word} is none of error, warn, info, debug, trace and off; one module's is MODULE=LEVEL"
+        ));
+    }
+    let whole =
+        if wanted.contains("openraft") { wanted.to_owned() } else { format!("openraft=off,{wanted}") };
+    EnvFilter::try_new(whole).map_err(|error| error.to_string())
 }
 
 /// Waits for the broker's end and asks for it at the first signal. Logs are closed then; whoever cannot wait for that
@@ -148,7 +158,12 @@ async fn stop_when_asked(broker: &Broker) {
 fn unstarted(error: &BootError) -> Failure {
     let failure = Failure::new(Code::Failed, error.to_string());
     match error {
-        BootError::Lock(_) => failure.or("stop that process, or name another --data-dir"),
+        BootError::Lock(LockError::HeldBy { .. }) => {
+            failure.or("stop that process, or name another --data-dir")
+        }
+        BootError::Lock(LockError::Unusable { .. }) => {
+            failure.or("--data-dir names a directory that can be written")
+        }
         BootError::Listen { .. } | BootError::Bind(_) => {
             failure.or("--listen, --replica-listen and --http-listen choose other addresses")
         }
@@ -164,5 +179,20 @@ fn refused(error: &ConfigError) -> Failure {
     match error {
         ConfigError::Unknown { .. } => failure.or("highwater serve --help lists all settings"),
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_and_a_module_needs_one() {
+        for right in ["info", "warn,quinn=off", "highwater_broker=debug,error", "off", "openraft=info,info"] {
+            assert!(filter(right).is_ok(), "{right}");
+        }
+        for wrong in ["noise", "inof", "info,highwater_broker", "quinn=loud"] {
+            assert!(filter(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -46,13 +46,21 @@ impl Delete {
 
     async fn delete(&self) -> Outcome<Deleted> {
         let session = Session::open(&self.connection).await?;
-        let mut deleted = Vec::new();
+        let mut deleted: Vec<String> = Vec::new();
         for topic in &self.topics {
+            if deleted.contains(topic) {
+                continue;
+            }
             match session.admin().delete_topic(topic.as_str()).await {
                 Ok(()) => deleted.push(topic.clone()),
                 Err(error)
                     if self.if_exists && error.broker_code() == Some(ErrorCode::UnknownTopicOrPartition) => {}
-                Err(error) => return Err(session.topic_failure(topic, &error).await),
+                Err(error) => {
+                    if !deleted.is_empty() {
+                        output::say(&format!("deleted {}", deleted.join(", ")));
+                    }
+                    return Err(session.topic_failure(topic, &error).await);
+                }
             }
         }
         Ok(Deleted { deleted })
