@@ -52,10 +52,11 @@ impl Reaper {
         }
     }
 
-    /// Whoever has it is about to close it: if it has no name any more, that happens on the thread.
+    /// Whoever has it is about to close it: if it has no name any more, that happens on the thread, or here where there is little
+    /// space left.
     pub(crate) fn before_close(&self, file: &fs::File) {
         let is_removed = file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > 0);
-        if is_removed && self.room() > 0 {
+        if is_removed && self.room() > 0 && is_roomy(file) {
             self.reap(file.try_clone().into_iter().map(OwnedFd::from).collect());
         }
     }
@@ -63,6 +64,11 @@ impl Reaper {
     fn room(&self) -> usize {
         HELD_MAX.saturating_sub(self.held.load(Ordering::Relaxed))
     }
+}
+
+fn is_roomy(file: &fs::File) -> bool {
+    let found = rustix::fs::fstatvfs(file);
+    found.is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) >= HELD_ABOVE_FREE_BYTES)
 }
 
 fn start(held: &Arc<AtomicUsize>) -> Option<Sender<OwnedFd>> {
