@@ -195,11 +195,12 @@ impl<D: Disk> PartitionLog<D> {
         }
     }
 
-    /// Removes what lies below the log start of the bound that the job made durable.
+    /// Removes what a start found below the log start, which the bound that is durable now says.
     fn delete_retired(&mut self, disk: &mut D) {
-        let Some(bound) = self.keeper.winner() else { return };
-        if let Err(error) = self.delete_below(disk, &bound) {
-            self.poison(error);
+        for base in std::mem::take(&mut self.retired) {
+            if let Err(error) = self.unlink(disk, base) {
+                return self.poison(error);
+            }
         }
     }
 

@@ -64,6 +64,8 @@ pub struct PartitionLog<D: Disk> {
     producers: ProducerTable,
     /// In order; the last one is active. Empty until the first append.
     segments: VecDeque<Segment<D::File>>,
+    /// Where segments begin that a start found below the log start and has not removed yet.
+    retired: Vec<Offset>,
     tail: TailBuffer,
     /// The place of the durable end.
     durable: EndPoint,

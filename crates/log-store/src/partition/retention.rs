@@ -9,7 +9,7 @@ use log_core::{MonoTime, Now, Offset, Timestamp};
 
 use super::PartitionLog;
 use super::bound::Bound;
-use super::segment::Segment;
+use super::segment::{Segment, path_of};
 use crate::disk::Disk;
 use crate::error::DiskError;
 
@@ -61,16 +61,25 @@ impl<D: Disk> PartitionLog<D> {
     /// Unlinks the segments that lie wholly below the log start of a bound on disk; the active one stays, and so
     /// does the one in which that bound ends: a start looks for it.
     pub(super) fn delete_below(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
+        while let Some(oldest) = self.take_below(bound) {
+            self.unlink(disk, oldest.base)?;
+        }
+        Ok(())
+    }
+
+    /// The oldest segment, if it lies wholly below the log start of this bound.
+    pub(super) fn take_below(&mut self, bound: &Bound) -> Option<Segment<D::File>> {
         let is_done =
-            |oldest: &Segment<D::File>| oldest.end <= bound.log_start && oldest.base < bound.end.segment;
-        while self.segments.len() > 1
-            && let Some(oldest) = self.segments.pop_front_if(|oldest| is_done(oldest))
-        {
-            for kind in SegmentKind::ALL.into_iter().filter(|kind| *kind != SegmentKind::Snapshot) {
-                match disk.remove_file(&oldest.path(&self.dir, kind)) {
-                    Err(error) if !error.is_not_found() => return Err(error),
-                    _ => {}
-                }
+            |oldest: &mut Segment<D::File>| oldest.end <= bound.log_start && oldest.base < bound.end.segment;
+        if self.segments.len() > 1 { self.segments.pop_front_if(is_done) } else { None }
+    }
+
+    /// Removes the files of a segment, but the snapshot.
+    pub(super) fn unlink(&self, disk: &mut D, base: Offset) -> Result<(), DiskError> {
+        for kind in SegmentKind::ALL.into_iter().filter(|kind| *kind != SegmentKind::Snapshot) {
+            match disk.remove_file(&path_of(&self.dir, base, kind)) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
             }
         }
         Ok(())

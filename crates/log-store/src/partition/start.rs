@@ -117,6 +117,7 @@ impl<D: Disk> PartitionLog<D> {
             epochs: EpochCache::new(),
             producers: ProducerTable::new(),
             segments: VecDeque::new(),
+            retired: Vec::new(),
             tail: super::TailBuffer::default(),
             durable: EndPoint::empty_at(start),
             cut_count: 0,
@@ -262,7 +263,13 @@ impl<D: Disk> PartitionLog<D> {
             disk.remove_file(&format!("{}/{path}", self.dir))?;
             self.dir_dirty = true;
         }
-        if clean { self.delete_below(disk, bound) } else { Ok(()) }
+        if clean {
+            return self.delete_below(disk, bound);
+        }
+        while let Some(oldest) = self.take_below(bound) {
+            self.retired.push(oldest.base);
+        }
+        Ok(())
     }
 
     /// D7: the checkpoint, or the batches where the two disagree.

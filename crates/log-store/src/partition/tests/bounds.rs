@@ -132,3 +132,26 @@ fn a_start_removes_nothing_for_a_bound_that_may_be_in_the_page_cache_alone() {
     }
     assert!(removed > 0, "what lies below a durable bound goes");
 }
+
+#[test]
+fn a_start_takes_no_gap_below_the_log_start_for_damage() {
+    let roll = RollPolicy { segment_bytes: 15_000, ..RollPolicy::default() };
+    let small = LogOptions { roll, ..options() };
+    let mut bench = Bench::create(MemoryDisk::new(), small);
+    bench.append_many(5, 10, 1000);
+    bench.settle();
+    bench.log.set_high_watermark(Offset(50));
+    pass_five_seconds(&mut bench);
+    bench.disk.hold(true);
+    bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(40));
+    bench.disk.kill_process();
+    // As if the power had failed while segments were removed; the epochs are read from the batches then.
+    for name in ["00000000000000000010.log", "leader-epoch-checkpoint"] {
+        bench.disk.remove_file(&format!("{DIR}/{name}")).unwrap();
+    }
+    bench.disk.hold(false);
+    let mut bench = Bench::open(bench.disk, small, false);
+    assert_eq!(bench.log.fault(), None);
+    bench.settle();
+    assert_eq!((bench.log.segment_count(), bench.log.offsets().log_start()), (1, Offset(40)));
+}
