@@ -140,6 +140,10 @@ pub(crate) enum GroupCall {
     Delete {
         groups: Vec<String>,
     },
+    DeleteOffsets {
+        group: String,
+        partitions: Vec<(String, i32)>,
+    },
 }
 
 #[derive(Debug)]

@@ -227,11 +227,16 @@ impl GroupCoordinator {
         self.write_for(token, AnswerKind::GroupsDeleted, records, results);
     }
 
-    /// Deletes offsets of a group whose members do not consume the topic. Answered by [`Reply::OffsetsDeleted`].
+    /// Deletes offsets of a group whose members do not consume the topic; of one whose members are no consumers none at all.
+    /// Answered by [`Reply::OffsetsDeleted`].
     pub fn delete_offsets(&mut self, token: RequestToken, name: &str, partitions: Vec<(String, i32)>) {
         let Some(group) = self.groups.get(name) else {
             return self.outbox.reply(token, Reply::OffsetsDeleted(Err(GroupError::GroupNotFound)));
         };
+        // Nothing says what members of another kind read.
+        if !group.members.is_empty() && !group.is_of_consumers() {
+            return self.outbox.reply(token, Reply::OffsetsDeleted(Err(GroupError::NonEmptyGroup)));
+        }
         let (mut records, mut results) = (Vec::new(), Vec::with_capacity(partitions.len()));
         for (topic, partition) in partitions {
             let subscribed = group.is_subscribed(&topic);

@@ -429,6 +429,35 @@ fn offsets_of_a_consumed_topic_are_not_deleted() {
 }
 
 #[test]
+fn offsets_of_a_group_without_members_are_deleted() {
+    let mut world = World::new();
+    world.commit(simple(), 1);
+    let token = world.token();
+    world.coordinator.delete_offsets(token, "g", vec![("t".to_owned(), 0), ("t".to_owned(), 7)]);
+    world.run();
+    assert_eq!(world.replies.get(&token.0), Some(&Reply::OffsetsDeleted(Ok(vec![Ok(()), Ok(())]))));
+    assert_eq!(world.coordinator.committed("g", "t", 0), None);
+    assert_eq!(world.successor().coordinator.committed("g", "t", 0), None);
+    let token = world.token();
+    world.coordinator.delete_offsets(token, "g", vec![("t".to_owned(), 0)]);
+    let gone = Reply::OffsetsDeleted(Err(GroupError::GroupNotFound));
+    world.run();
+    assert_eq!(world.replies.get(&token.0), Some(&gone), "the last offset was all there was of the group");
+}
+
+#[test]
+fn offsets_of_members_that_are_no_consumers_are_not_deleted() {
+    let mut world = World::new();
+    let token = world.join(Join { protocol_type: "connect".to_owned(), ..consumer("") });
+    world.joined(token);
+    let token = world.token();
+    world.coordinator.delete_offsets(token, "g", vec![("t".to_owned(), 0)]);
+    world.run();
+    let refused = Reply::OffsetsDeleted(Err(GroupError::NonEmptyGroup));
+    assert_eq!(world.replies.get(&token.0), Some(&refused), "nobody knows what they read");
+}
+
+#[test]
 fn offsets_of_an_abandoned_group_expire_after_a_week() {
     let mut world = World::new();
     world.commit(simple(), 1);

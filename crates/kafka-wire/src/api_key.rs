@@ -31,9 +31,11 @@
 //! | 42 | DeleteGroups | 0-2 | 0-2 | 2+ |
 //! | 43 | ElectLeaders | 0-2 | 0-2 | 2+ |
 //! | 44 | IncrementalAlterConfigs | 0-1 | 0-1 | 1+ |
+//! | 47 | OffsetDelete | 0-0 | 0-0 | never |
 //! | 55 | DescribeQuorum | 0-2 | 0-2 | 0+ |
 //! | 60 | DescribeCluster | 0-2 | 0-2 | 0+ |
 //! | 64 | UnregisterBroker | 0-0 | 0-0 | 0+ |
+//! | 69 | ConsumerGroupDescribe | 0-1 | 0-1 | 0+ |
 //! | 75 | DescribeTopicPartitions | 0-0 | 0-0 | 0+ |
 
 use crate::api::ApiSpec;
@@ -97,12 +99,16 @@ pub enum ApiKey {
     ElectLeaders,
     /// Edits settings one by one.
     IncrementalAlterConfigs,
+    /// Deletes positions of a group in topics that its members do not read.
+    OffsetDelete,
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum,
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster,
     /// Removes a broker that will not come back.
     UnregisterBroker,
+    /// Describes groups of the consumer protocol (KIP-848) and their members.
+    ConsumerGroupDescribe,
     /// Describes topics in pages.
     DescribeTopicPartitions,
 }
@@ -138,9 +144,11 @@ impl ApiKey {
         Self::DeleteGroups,
         Self::ElectLeaders,
         Self::IncrementalAlterConfigs,
+        Self::OffsetDelete,
         Self::DescribeQuorum,
         Self::DescribeCluster,
         Self::UnregisterBroker,
+        Self::ConsumerGroupDescribe,
         Self::DescribeTopicPartitions,
     ];
 
@@ -175,9 +183,11 @@ impl ApiKey {
             42 => Self::DeleteGroups,
             43 => Self::ElectLeaders,
             44 => Self::IncrementalAlterConfigs,
+            47 => Self::OffsetDelete,
             55 => Self::DescribeQuorum,
             60 => Self::DescribeCluster,
             64 => Self::UnregisterBroker,
+            69 => Self::ConsumerGroupDescribe,
             75 => Self::DescribeTopicPartitions,
             _ => return None,
         })
@@ -218,9 +228,13 @@ impl ApiKey {
             Self::IncrementalAlterConfigs => {
                 const { &ApiSpec::new(44, "IncrementalAlterConfigs", [0, 0, 1], Some(1)) }
             }
+            Self::OffsetDelete => const { &ApiSpec::new(47, "OffsetDelete", [0, 0, 0], None) },
             Self::DescribeQuorum => const { &ApiSpec::new(55, "DescribeQuorum", [0, 0, 2], Some(0)) },
             Self::DescribeCluster => const { &ApiSpec::new(60, "DescribeCluster", [0, 0, 2], Some(0)) },
             Self::UnregisterBroker => const { &ApiSpec::new(64, "UnregisterBroker", [0, 0, 0], Some(0)) },
+            Self::ConsumerGroupDescribe => {
+                const { &ApiSpec::new(69, "ConsumerGroupDescribe", [0, 0, 1], Some(0)) }
+            }
             Self::DescribeTopicPartitions => {
                 const { &ApiSpec::new(75, "DescribeTopicPartitions", [0, 0, 0], Some(0)) }
             }

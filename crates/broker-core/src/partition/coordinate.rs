@@ -141,6 +141,10 @@ impl Coordination {
                 let token = self.token(origin);
                 return self.groups.delete_groups(token, &groups);
             }
+            GroupCall::DeleteOffsets { group, partitions } => {
+                let token = self.token(origin);
+                return self.groups.delete_offsets(token, &group, partitions);
+            }
             GroupCall::Heartbeat(speaker) => GroupAnswer::Heartbeat(self.groups.heartbeat(now, &speaker)),
             GroupCall::FetchOffsets { group, partitions } => {
                 GroupAnswer::Offsets(self.offsets(&group, partitions))

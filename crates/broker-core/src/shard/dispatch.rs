@@ -65,6 +65,8 @@ impl<D: Disk> Shard<D> {
             Request::SaslAuthenticate(request) => self.handle_sasl_authenticate(ask, &request),
             Request::CreatePartitions(request) => self.handle_create_partitions(ask, &request),
             Request::DeleteGroups(request) => self.handle_delete_groups(ask, &request),
+            Request::OffsetDelete(request) => self.handle_offset_delete(ask, &request),
+            Request::ConsumerGroupDescribe(request) => self.handle_consumer_group_describe(ask, &request),
             Request::ElectLeaders(request) => self.handle_elect_leaders(ask, &request),
             Request::IncrementalAlterConfigs(request) => {
                 self.handle_incremental_alter_configs(ask, &request);

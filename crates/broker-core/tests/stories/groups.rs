@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kafka_wire::ErrorCode;
+use kafka_wire::messages::consumer_group_describe::*;
 use kafka_wire::messages::delete_groups::*;
 use kafka_wire::messages::describe_groups::*;
 use kafka_wire::messages::find_coordinator::*;
@@ -11,6 +12,7 @@ use kafka_wire::messages::join_group::*;
 use kafka_wire::messages::leave_group::*;
 use kafka_wire::messages::list_groups::*;
 use kafka_wire::messages::offset_commit::*;
+use kafka_wire::messages::offset_delete::*;
 use kafka_wire::messages::offset_fetch::*;
 use kafka_wire::messages::sync_group::*;
 
@@ -326,6 +328,53 @@ fn groups_are_listed_described_and_deleted() {
     assert_eq!(commit(&mut cluster, 1, None, "t", 5), ErrorCode::None);
     assert_eq!(delete(&mut cluster, GROUP), ErrorCode::None);
     assert_eq!(committed(&mut cluster, 1), (ErrorCode::None, -1));
+}
+
+fn delete_offsets(cluster: &mut Cluster, broker: i32, topics: &[(&'static str, i32)]) -> Vec<ErrorCode> {
+    let topic = |(name, partition_index): &(&'static str, i32)| OffsetDeleteRequestTopic {
+        name: (*name).into(),
+        partitions: vec![OffsetDeleteRequestPartition { partition_index: *partition_index }],
+    };
+    let topics = topics.iter().map(topic).collect();
+    let frame = cluster.ask(broker, 0, &OffsetDeleteRequest { group_id: GROUP.into(), topics });
+    let response: OffsetDeleteResponse<'_> = parse(&frame, 0);
+    let partitions = response.topics.iter().flat_map(|topic| &topic.partitions);
+    let codes = partitions.map(|partition| partition.error_code);
+    std::iter::once(response.error_code).chain(codes).collect()
+}
+
+#[test]
+fn positions_are_deleted_by_topic_unless_a_member_reads_it() {
+    use ErrorCode::{GroupIdNotFound, GroupSubscribedToTopic, None as Fine, UnknownTopicOrPartition};
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    find(&mut cluster);
+    assert_eq!(delete_offsets(&mut cluster, 1, &[("t", 0)]), [GroupIdNotFound]);
+    let member = join(&mut cluster, 1);
+    assert_eq!(commit(&mut cluster, 1, Some(&member), "t", 5), Fine);
+    // The subscription of this member cannot be read: it may name any topic.
+    assert_eq!(delete_offsets(&mut cluster, 1, &[("t", 0)]), [Fine, GroupSubscribedToTopic]);
+    assert_eq!(committed(&mut cluster, 1), (Fine, 5));
+    cluster.pass(Duration::from_secs(72));
+    let asked = [("none", 0), ("t", 0), ("t", 1)];
+    let codes = [Fine, UnknownTopicOrPartition, Fine, UnknownTopicOrPartition];
+    assert_eq!(delete_offsets(&mut cluster, 1, &asked), codes);
+    assert_eq!(committed(&mut cluster, 1), (Fine, -1));
+}
+
+#[test]
+fn no_group_is_of_the_consumer_protocol() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    find(&mut cluster);
+    join(&mut cluster, 1);
+    let group_ids = vec![GROUP.into(), "none".into()];
+    let request = ConsumerGroupDescribeRequest { group_ids, include_authorized_operations: false };
+    let frame = cluster.ask(1, 1, &request);
+    let response: ConsumerGroupDescribeResponse<'_> = parse(&frame, 1);
+    let told = response.groups.iter().map(|group| (&*group.group_id, group.error_code));
+    let missing = ErrorCode::GroupIdNotFound;
+    assert_eq!(told.collect::<Vec<_>>(), [(GROUP, missing), ("none", missing)]);
 }
 
 #[test]

@@ -227,11 +227,15 @@ impl Group {
         }
     }
 
+    /// Whether its members, if there are any, are consumers.
+    pub(crate) fn is_of_consumers(&self) -> bool {
+        self.protocol_type.as_deref() == Some("consumer")
+    }
+
     /// Whether a member's subscription names the topic; one that cannot be read is taken to name every topic.
     pub(crate) fn is_subscribed(&self, topic: &str) -> bool {
-        let consumers = self.protocol_type.as_deref() == Some("consumer");
         let mut subscriptions = self.members.values().flat_map(|member| member.protocols.first());
-        consumers && subscriptions.any(|(_, subscription)| names_topic(subscription, topic))
+        self.is_of_consumers() && subscriptions.any(|(_, subscription)| names_topic(subscription, topic))
     }
 
     /// The records that make the group again as far as it is durable.

@@ -7,6 +7,7 @@ use crate::{Decode, DecodeError, EncodeError, Reader, Rope};
 
 pub mod alter_configs;
 pub mod api_versions;
+pub mod consumer_group_describe;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_groups;
@@ -30,6 +31,7 @@ pub mod list_groups;
 pub mod list_offsets;
 pub mod metadata;
 pub mod offset_commit;
+pub mod offset_delete;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
@@ -97,12 +99,16 @@ pub enum Request<'a> {
     ElectLeaders(elect_leaders::ElectLeadersRequest<'a>),
     /// Edits settings one by one.
     IncrementalAlterConfigs(incremental_alter_configs::IncrementalAlterConfigsRequest<'a>),
+    /// Deletes positions of a group in topics that its members do not read.
+    OffsetDelete(offset_delete::OffsetDeleteRequest<'a>),
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum(describe_quorum::DescribeQuorumRequest<'a>),
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster(describe_cluster::DescribeClusterRequest),
     /// Removes a broker that will not come back.
     UnregisterBroker(unregister_broker::UnregisterBrokerRequest),
+    /// Describes groups of the consumer protocol (KIP-848) and their members.
+    ConsumerGroupDescribe(consumer_group_describe::ConsumerGroupDescribeRequest<'a>),
     /// Describes topics in pages.
     DescribeTopicPartitions(describe_topic_partitions::DescribeTopicPartitionsRequest<'a>),
 }
@@ -139,9 +145,11 @@ impl<'a> Request<'a> {
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
             Self::ElectLeaders(_) => ApiKey::ElectLeaders,
             Self::IncrementalAlterConfigs(_) => ApiKey::IncrementalAlterConfigs,
+            Self::OffsetDelete(_) => ApiKey::OffsetDelete,
             Self::DescribeQuorum(_) => ApiKey::DescribeQuorum,
             Self::DescribeCluster(_) => ApiKey::DescribeCluster,
             Self::UnregisterBroker(_) => ApiKey::UnregisterBroker,
+            Self::ConsumerGroupDescribe(_) => ApiKey::ConsumerGroupDescribe,
             Self::DescribeTopicPartitions(_) => ApiKey::DescribeTopicPartitions,
         }
     }
@@ -178,9 +186,11 @@ impl<'a> Request<'a> {
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
             ApiKey::ElectLeaders => Self::ElectLeaders(Decode::decode(r, version)?),
             ApiKey::IncrementalAlterConfigs => Self::IncrementalAlterConfigs(Decode::decode(r, version)?),
+            ApiKey::OffsetDelete => Self::OffsetDelete(Decode::decode(r, version)?),
             ApiKey::DescribeQuorum => Self::DescribeQuorum(Decode::decode(r, version)?),
             ApiKey::DescribeCluster => Self::DescribeCluster(Decode::decode(r, version)?),
             ApiKey::UnregisterBroker => Self::UnregisterBroker(Decode::decode(r, version)?),
+            ApiKey::ConsumerGroupDescribe => Self::ConsumerGroupDescribe(Decode::decode(r, version)?),
             ApiKey::DescribeTopicPartitions => Self::DescribeTopicPartitions(Decode::decode(r, version)?),
         })
     }
@@ -226,9 +236,13 @@ impl<'a> Request<'a> {
             Self::IncrementalAlterConfigs(body) => {
                 crate::encode_request(version, correlation_id, client_id, body)
             }
+            Self::OffsetDelete(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DescribeQuorum(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::DescribeCluster(body) => crate::encode_request(version, correlation_id, client_id, body),
             Self::UnregisterBroker(body) => crate::encode_request(version, correlation_id, client_id, body),
+            Self::ConsumerGroupDescribe(body) => {
+                crate::encode_request(version, correlation_id, client_id, body)
+            }
             Self::DescribeTopicPartitions(body) => {
                 crate::encode_request(version, correlation_id, client_id, body)
             }
@@ -295,12 +309,16 @@ pub enum Response<'a, F = NoFile> {
     ElectLeaders(elect_leaders::ElectLeadersResponse<'a>),
     /// Edits settings one by one.
     IncrementalAlterConfigs(incremental_alter_configs::IncrementalAlterConfigsResponse<'a>),
+    /// Deletes positions of a group in topics that its members do not read.
+    OffsetDelete(offset_delete::OffsetDeleteResponse<'a>),
     /// Describes the voters and observers of the metadata quorum.
     DescribeQuorum(describe_quorum::DescribeQuorumResponse<'a>),
     /// Describes the brokers of the cluster and their addresses.
     DescribeCluster(describe_cluster::DescribeClusterResponse<'a>),
     /// Removes a broker that will not come back.
     UnregisterBroker(unregister_broker::UnregisterBrokerResponse<'a>),
+    /// Describes groups of the consumer protocol (KIP-848) and their members.
+    ConsumerGroupDescribe(consumer_group_describe::ConsumerGroupDescribeResponse<'a>),
     /// Describes topics in pages.
     DescribeTopicPartitions(describe_topic_partitions::DescribeTopicPartitionsResponse<'a>),
 }
@@ -338,9 +356,11 @@ impl<'a> Response<'a> {
             ApiKey::DeleteGroups => Self::DeleteGroups(Decode::decode(r, version)?),
             ApiKey::ElectLeaders => Self::ElectLeaders(Decode::decode(r, version)?),
             ApiKey::IncrementalAlterConfigs => Self::IncrementalAlterConfigs(Decode::decode(r, version)?),
+            ApiKey::OffsetDelete => Self::OffsetDelete(Decode::decode(r, version)?),
             ApiKey::DescribeQuorum => Self::DescribeQuorum(Decode::decode(r, version)?),
             ApiKey::DescribeCluster => Self::DescribeCluster(Decode::decode(r, version)?),
             ApiKey::UnregisterBroker => Self::UnregisterBroker(Decode::decode(r, version)?),
+            ApiKey::ConsumerGroupDescribe => Self::ConsumerGroupDescribe(Decode::decode(r, version)?),
             ApiKey::DescribeTopicPartitions => Self::DescribeTopicPartitions(Decode::decode(r, version)?),
         })
     }
@@ -378,9 +398,11 @@ impl<F> Response<'_, F> {
             Self::DeleteGroups(_) => ApiKey::DeleteGroups,
             Self::ElectLeaders(_) => ApiKey::ElectLeaders,
             Self::IncrementalAlterConfigs(_) => ApiKey::IncrementalAlterConfigs,
+            Self::OffsetDelete(_) => ApiKey::OffsetDelete,
             Self::DescribeQuorum(_) => ApiKey::DescribeQuorum,
             Self::DescribeCluster(_) => ApiKey::DescribeCluster,
             Self::UnregisterBroker(_) => ApiKey::UnregisterBroker,
+            Self::ConsumerGroupDescribe(_) => ApiKey::ConsumerGroupDescribe,
             Self::DescribeTopicPartitions(_) => ApiKey::DescribeTopicPartitions,
         }
     }
@@ -420,9 +442,11 @@ impl<F> Response<'_, F> {
             Self::DeleteGroups(body) => crate::encode_response(version, correlation_id, body),
             Self::ElectLeaders(body) => crate::encode_response(version, correlation_id, body),
             Self::IncrementalAlterConfigs(body) => crate::encode_response(version, correlation_id, body),
+            Self::OffsetDelete(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeQuorum(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeCluster(body) => crate::encode_response(version, correlation_id, body),
             Self::UnregisterBroker(body) => crate::encode_response(version, correlation_id, body),
+            Self::ConsumerGroupDescribe(body) => crate::encode_response(version, correlation_id, body),
             Self::DescribeTopicPartitions(body) => crate::encode_response(version, correlation_id, body),
         }
     }

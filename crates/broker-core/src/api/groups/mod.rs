@@ -1,5 +1,6 @@
 //! What the group requests share: they go to the group's partition, whose leader coordinates.
 
+mod consumer_group_describe;
 mod delete_groups;
 mod describe_groups;
 mod heartbeat;
@@ -7,6 +8,7 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod sync_group;
 
@@ -22,6 +24,7 @@ use crate::error::coordinator_code;
 use crate::peer::{CallId, GroupAnswer, GroupCall, PartitionAnswer, PartitionCall, PendingId};
 use crate::shard::{Ask, Gather, Pending, Shard};
 use offset_commit::Commits;
+use offset_delete::Deletions;
 use offset_fetch::FetchedOffsets;
 
 /// How long a coordinator may take to write a record or to answer.
@@ -42,6 +45,7 @@ enum GroupKind {
     Heartbeat,
     Leave { members: Vec<(String, Option<String>)> },
     Commit(Commits),
+    DeleteOffsets(Deletions),
 }
 
 /// A request to several groups that waits for their coordinators.
@@ -126,6 +130,7 @@ impl<D: Disk> Shard<D> {
             GroupKind::Heartbeat => self.finish_heartbeat(ask, answer),
             GroupKind::Leave { members } => self.finish_leave(ask, &members, reply(answer)),
             GroupKind::Commit(commits) => self.finish_commit(ask, &commits, reply(answer)),
+            GroupKind::DeleteOffsets(deletions) => self.finish_offset_delete(ask, &deletions, reply(answer)),
         }
     }
 
