@@ -14,12 +14,18 @@ use crate::network::Channel;
 use crate::options::check_topic_name;
 use crate::purpose::Purpose;
 use crate::queries::{Asker, Found, Queries};
+use answers::Incoming;
+use groups::Census;
 
 mod answers;
 mod elections;
+mod groups;
 mod requests;
 mod types;
 
+pub use groups::types::{
+    GroupDescription, GroupLag, GroupListing, GroupMember, GroupProtocol, GroupReset, GroupState, ResetTo,
+};
 pub use types::{
     AdminAnswer, AdminCall, BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange,
     ConfigEntry, ConfigResource, ConfigSource, CreatedTopic, ElectedPartition, Election, LogDirDescription,
@@ -49,6 +55,10 @@ struct Call {
     last_error: Option<ClientError>,
     /// The group's coordinator, for a question about a group.
     coordinator: Option<i32>,
+    /// The group is not of the classic protocol: it is asked for by the other.
+    is_of_consumer_protocol: bool,
+    /// Who has told of its groups, for the list of all groups.
+    census: Census,
     /// The request that was sent last, where a question has several.
     sent: Option<ApiKey>,
     /// Offsets found so far, by place in the question.
@@ -63,6 +73,8 @@ enum Outcome {
     Retry(ClientError),
     /// The coordinator is found: ask it.
     Coordinator(i32),
+    /// Something else has to be asked as well.
+    More,
 }
 
 impl Calls {
@@ -85,6 +97,10 @@ impl Calls {
             }
             offsets = vec![None; asked.len()];
         }
+        let census = match question {
+            AdminCall::ListGroups => Census::begin(core),
+            _ => Census::default(),
+        };
         let call = Call {
             question,
             deadline: now.mono.after(core.options.call_timeout),
@@ -94,6 +110,8 @@ impl Calls {
             may_be_done: false,
             last_error: None,
             coordinator: None,
+            is_of_consumer_protocol: false,
+            census,
             sent: None,
             offsets,
         };
@@ -112,6 +130,8 @@ impl Calls {
             if call.deadline <= now.mono {
                 let error = call.timed_out(core);
                 self.finish(core, id, Err(error));
+            } else if let Some(groups) = call.listed(core) {
+                self.finish(core, id, Ok(Answer::Admin(AdminAnswer::Groups(groups))));
             } else if call.not_before <= now.mono
                 && let Some(connection) = call.connection(core, now)
             {
@@ -141,7 +161,8 @@ impl Calls {
     ) -> Result<(), DecodeError> {
         let Some(call) = self.open.get_mut(&id) else { return Ok(()) };
         call.in_flight = false;
-        let outcome = call.outcome(core, now, connection, version, frame).inspect_err(|_| {
+        let incoming = Incoming { now, connection, version, frame };
+        let outcome = call.outcome(core, &incoming).inspect_err(|_| {
             call.may_be_done = true;
             call.delay(core, now, None);
         })?;
@@ -150,6 +171,7 @@ impl Calls {
             Outcome::Answer(answer) => self.finish(core, id, Ok(Answer::Admin(answer))),
             Outcome::Fail(error) => self.finish(core, id, Err(error)),
             Outcome::Coordinator(broker) => call.coordinator = Some(broker),
+            Outcome::More => {}
             Outcome::Retry(error) => {
                 let code = error.broker_code().unwrap_or(ErrorCode::None);
                 if code == ErrorCode::UnknownTopicOrPartition && call.failures >= UNKNOWN_TOPIC_TRIES {
@@ -170,7 +192,7 @@ impl Calls {
         call.in_flight = false;
         call.may_be_done = true;
         call.coordinator = None;
-        core.cluster.want_update();
+        call.census = Census::begin(core);
         call.delay(core, now, Some(error.clone().into()));
     }
 
@@ -215,7 +237,8 @@ impl Call {
             | AdminCall::AlterConfigs { resource: ConfigResource::Broker(id), .. }
             | AdminCall::DescribeLogDirs { broker: id, .. }
             | AdminCall::ReplicaEnds { broker: id, .. } => Some(*id),
-            AdminCall::GroupOffsets(_) => self.coordinator,
+            AdminCall::ListGroups => return self.lister(core, now),
+            question if question.coordinated_group().is_some() => self.coordinator,
             _ => None,
         };
         match broker {
@@ -253,7 +276,10 @@ impl Call {
             | AdminCall::CreatePartitions { .. }
             | AdminCall::AlterConfigs { .. }
             | AdminCall::ElectLeaders { .. }
-            | AdminCall::UnregisterBroker(_) => true,
+            | AdminCall::UnregisterBroker(_)
+            | AdminCall::SetGroupOffsets { .. }
+            | AdminCall::DeleteGroupOffsets { .. }
+            | AdminCall::DeleteGroup(_) => true,
             _ => false,
         }
     }
@@ -297,6 +323,12 @@ fn check(question: &AdminCall) -> Result<(), ClientError> {
             asked.iter().try_for_each(|(topic, _)| check_topic_name(topic))
         }
         AdminCall::ListOffsets(asked) => asked.iter().try_for_each(|(topic, _, _)| check_topic_name(topic)),
+        AdminCall::SetGroupOffsets { offsets, .. } => {
+            offsets.iter().try_for_each(|found| check_topic_name(&found.topic))
+        }
+        AdminCall::DeleteGroupOffsets { partitions, .. } => {
+            partitions.iter().try_for_each(|(topic, _)| check_topic_name(topic))
+        }
         _ => Ok(()),
     }
 }

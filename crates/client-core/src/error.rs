@@ -127,6 +127,9 @@ pub enum CallerProblem {
     /// The operation needs a group, and the consumer has none.
     #[error("the consumer has no group")]
     NoGroup,
+    /// The group has no position there that could be moved.
+    #[error("the group has committed nothing here that could be moved")]
+    NothingCommitted,
     /// A codec refused the records.
     #[error(transparent)]
     Codec(#[from] CodecError),
@@ -456,6 +459,7 @@ impl CallerProblem {
             Self::TopicNotReady => "TOPIC_NOT_READY",
             Self::NotAssigned => "NOT_ASSIGNED",
             Self::NoGroup => "NO_GROUP",
+            Self::NothingCommitted => "NOTHING_COMMITTED",
             Self::Codec(_) => "CODEC",
             Self::Option { .. } => "INVALID_OPTION",
             Self::File { .. } => "FILE",

@@ -23,8 +23,10 @@ use crate::options::GroupOptions;
 
 mod answers;
 pub(crate) mod offsets;
-mod protocol;
+pub(crate) mod protocol;
 mod requests;
+
+pub(crate) use requests::OFFSET_COMMIT_VERSION_MAX;
 
 /// How long leaving may take in all, in milliseconds: a broker that is gone must not keep a program from ending.
 const LEAVE_MS_MAX: u64 = 5000;

@@ -166,6 +166,11 @@ impl Network {
         (0..self.seeds.len()).all(|index| failures(index) >= times)
     }
 
+    /// The brokers that metadata names.
+    pub(crate) fn broker_ids(&self) -> impl Iterator<Item = i32> {
+        self.brokers.keys().copied()
+    }
+
     pub(crate) fn is_known(&self, broker: i32) -> bool {
         self.brokers.contains_key(&broker)
     }

@@ -1,15 +1,17 @@
-//! Topics, settings, offsets and the cluster, for administrators.
+//! Topics, settings, offsets and the cluster, for administrators; groups are in `admin/groups.rs`.
 
 use std::sync::Arc;
 
 use client_core::admin::{
-    AdminAnswer, AdminCall, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    CreatedTopic, ElectedPartition, Election, LogDirDescription, NewTopic, OffsetSpec, PartitionOffset,
-    QuorumDescription, ReplicaEnd, TopicDescription, TopicListing,
+    AdminAnswer, AdminCall, ClusterDescription, ConfigChange, ConfigEntry, ConfigResource, CreatedTopic,
+    ElectedPartition, Election, LogDirDescription, NewTopic, OffsetSpec, PartitionOffset, QuorumDescription,
+    ReplicaEnd, TopicDescription, TopicListing,
 };
 use client_core::error::ClientError;
 
 use crate::driver::Remote;
+
+mod groups;
 
 /// The administrator's calls. Cheap to clone; made by [`Client::admin`](crate::Client::admin).
 ///
@@ -232,20 +234,6 @@ impl Admin {
         let topic = topic.into();
         let asked = partitions.into_iter().map(|partition| (Arc::clone(&topic), partition, spec)).collect();
         self.remote.list_offsets(asked).await
-    }
-
-    /// What a group has committed, over all topics.
-    ///
-    /// # Errors
-    /// Refusals of the group's coordinator; network trouble.
-    pub async fn group_offsets(
-        &self,
-        group: impl Into<Arc<str>>,
-    ) -> Result<Vec<CommittedOffset>, ClientError> {
-        match self.call(AdminCall::GroupOffsets(group.into())).await? {
-            AdminAnswer::Committed(offsets) => Ok(offsets),
-            _ => Err(ClientError::Closed),
-        }
     }
 
     async fn call(&self, call: AdminCall) -> Result<AdminAnswer, ClientError> {

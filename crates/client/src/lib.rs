@@ -95,9 +95,10 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use client_core::admin::{
     BrokerDescription, ClusterDescription, CommittedOffset, ConfigChange, ConfigEntry, ConfigResource,
-    ConfigSource, CreatedTopic, ElectedPartition, Election, LogDirDescription, NewTopic, OffsetSpec,
+    ConfigSource, CreatedTopic, ElectedPartition, Election, GroupDescription, GroupLag, GroupListing,
+    GroupMember, GroupProtocol, GroupReset, GroupState, LogDirDescription, NewTopic, OffsetSpec,
     PartitionDescription, PartitionOffset, QuorumDescription, QuorumReplica, ReplicaEnd, ReplicaSize,
-    TopicDescription, TopicListing, UncleanChoice,
+    ResetTo, TopicDescription, TopicListing, UncleanChoice,
 };
 pub use client_core::error::{
     AddressError, CallerProblem, ClientError, Damage, LostPosition, NetworkCause, NetworkError, Phase, Place,

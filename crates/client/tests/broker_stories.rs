@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use highwater_broker::Broker;
 use highwater_client::{
-    Acks, Address, Client, ClientError, Compression, ConfigChange, ConfigResource, ConsumedRecord, NewTopic,
-    OffsetSpec, Record, Start,
+    Acks, Address, Client, ClientError, CommittedOffset, Compression, ConfigChange, ConfigResource,
+    ConsumedRecord, ErrorCode, GroupReset, GroupState, NewTopic, OffsetSpec, Record, ResetTo, Start,
 };
 
 /// A client, a topic name that no other run uses, and the broker, if it lives in this process.
@@ -280,6 +280,89 @@ async fn a_group_goes_on_where_it_has_committed() -> Result<(), ClientError> {
     }
     assert_eq!(seen.len(), 90);
     consumer.close().await
+}
+
+/// What is planned, as it is committed.
+fn positions(resets: &[GroupReset]) -> Vec<CommittedOffset> {
+    let one = |reset: &GroupReset| CommittedOffset {
+        topic: Arc::clone(&reset.topic),
+        partition: reset.partition,
+        offset: reset.after.clone().expect("planned"),
+        leader_epoch: -1,
+    };
+    resets.iter().map(one).collect()
+}
+
+fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> ErrorCode {
+    result.expect_err("refused").broker_code().expect("by a broker")
+}
+
+#[tokio::test]
+async fn a_group_is_seen_behind_moved_and_deleted() -> Result<(), ClientError> {
+    let (client, topic, _broker) = setup("moved").await;
+    create(&client, &topic, 2).await;
+    let producer = client.producer().build()?;
+    for number in 0..20 {
+        let record = Record::to(topic.as_str()).partition(number % 2).value(number.to_string());
+        producer.send(record.timestamp(1_700_000_000_000 + i64::from(number))).await?;
+    }
+    let (admin, group) = (client.admin(), format!("{topic}-group"));
+    assert_eq!(refusal(admin.describe_group(group.as_str()).await), ErrorCode::GroupIdNotFound);
+    let open = || client.consumer(topic.as_str()).group(group.as_str()).start(Start::Earliest).build();
+    let mut consumer = open().await?;
+    let first = consumer.try_next().await?.expect("no end");
+    consumer.mark(&first);
+    consumer.commit().await?;
+
+    let described = admin.describe_group(group.as_str()).await?;
+    assert_eq!((described.state, &*described.assignor), (GroupState::Stable, "range"));
+    let both: Vec<(Arc<str>, u32)> = (0..2).map(|index| (topic.as_str().into(), index)).collect();
+    assert_eq!(described.members.iter().map(|member| &member.assigned).collect::<Vec<_>>(), [&both]);
+    let listed = admin.list_groups().await?;
+    let own = listed.iter().find(|listing| *listing.group == *group).expect("listed");
+    assert_eq!((own.protocol.name(), &own.state), ("classic", &Some(GroupState::Stable)));
+    let mut lags = admin.group_lag(group.as_str()).await?;
+    assert_eq!(lags.iter().map(|lag| lag.end.clone()).collect::<Vec<_>>(), [Ok(10), Ok(10)]);
+    lags.sort_by_key(|lag| lag.partition != first.partition);
+    let behind: Vec<_> = lags.iter().map(|lag| (lag.committed, lag.records())).collect();
+    assert_eq!(behind, [(Some(1), Some(9)), (None, None)], "the one that was read, and the other");
+
+    let plan = admin.plan_group_reset(group.as_str(), both.clone(), ResetTo::Latest).await?;
+    let set = admin.set_group_offsets(group.as_str(), positions(&plan)).await;
+    assert_eq!(refusal(set), ErrorCode::NonEmptyGroup);
+    assert_eq!(refusal(admin.delete_group(group.as_str()).await), ErrorCode::NonEmptyGroup);
+    let forgotten = admin.delete_group_offsets(group.as_str(), both.clone()).await?;
+    assert_eq!(
+        forgotten.into_iter().map(refusal).collect::<Vec<_>>(),
+        [ErrorCode::GroupSubscribedToTopic; 2]
+    );
+    consumer.close().await?;
+
+    let planned = async |to: ResetTo| {
+        let plan = admin.plan_group_reset(group.as_str(), both.clone(), to).await?;
+        let set = admin.set_group_offsets(group.as_str(), positions(&plan)).await?;
+        assert_eq!(set, [Ok(()), Ok(())]);
+        Ok::<_, ClientError>(plan.into_iter().map(|reset| (reset.before, reset.after)).collect::<Vec<_>>())
+    };
+    planned(ResetTo::Latest).await?;
+    assert_eq!(planned(ResetTo::Shift(-4)).await?, [(Some(10), Ok(6)), (Some(10), Ok(6))]);
+    // The records 14 and 15 are the eighth of their partitions.
+    let time = ResetTo::Timestamp(1_700_000_000_014);
+    assert_eq!(planned(time).await?, [(Some(6), Ok(7)), (Some(6), Ok(7))]);
+    let mut consumer = open().await?;
+    for _ in 0..6 {
+        let record = consumer.try_next().await?.expect("no end");
+        assert!(record.offset >= 7, "{record:?}");
+    }
+    consumer.close().await?;
+
+    assert_eq!(admin.delete_group_offsets(group.as_str(), vec![both[0].clone()]).await?, [Ok(())]);
+    let left = admin.group_offsets(group.as_str()).await?;
+    assert_eq!(left.iter().map(|position| position.partition).collect::<Vec<_>>(), [1]);
+    admin.delete_group(group.as_str()).await?;
+    assert_eq!(admin.group_offsets(group.as_str()).await?, []);
+    assert_eq!(refusal(admin.delete_group(group.as_str()).await), ErrorCode::GroupIdNotFound);
+    Ok(())
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use kafka_wire::messages::describe_log_dirs::{
 use kafka_wire::messages::describe_quorum::{DescribeQuorumResponse, QuorumPartitionResult, ReplicaState};
 use kafka_wire::messages::incremental_alter_configs::IncrementalAlterConfigsResponse;
 use kafka_wire::messages::metadata::{MetadataPartition, MetadataResponse, MetadataTopic};
-use kafka_wire::{ApiKey, DecodeError, ErrorCode, decode_response};
+use kafka_wire::{ApiKey, Body, Decode, DecodeError, ErrorCode, decode_response};
 use log_core::{Now, TopicId};
 
 use super::{
@@ -27,79 +27,89 @@ use super::{
 use crate::action::ConnectionId;
 use crate::core::Core;
 use crate::error::{ClientError, Place};
-use crate::group::offsets;
+
+/// An answer as it came.
+pub(super) struct Incoming<'a> {
+    pub(super) now: Now,
+    pub(super) connection: ConnectionId,
+    pub(super) version: i16,
+    pub(super) frame: &'a Bytes,
+}
+
+impl<'a> Incoming<'a> {
+    /// Decodes it, and leaves the broker alone for as long as it asks for: `pause_ms` finds that in the answer.
+    pub(super) fn decode<B: Body + Decode<'a>>(
+        &self,
+        core: &mut Core,
+        pause_ms: impl FnOnce(&B) -> i32,
+    ) -> Result<B, DecodeError> {
+        let (_, answer) = decode_response::<B>(self.frame, self.version)?;
+        core.throttle(self.now, self.connection, pause_ms(&answer));
+        Ok(answer)
+    }
+}
 
 impl Call {
     pub(super) fn outcome(
-        &self,
+        &mut self,
         core: &mut Core,
-        now: Now,
-        connection: ConnectionId,
-        version: i16,
-        frame: &Bytes,
+        incoming: &Incoming<'_>,
     ) -> Result<Outcome, DecodeError> {
         match &self.question {
             AdminCall::CreateTopics { .. } => {
-                let (_, answer) = decode_response::<CreateTopicsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer = incoming.decode::<CreateTopicsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(self.created(&answer.topics))
             }
             AdminCall::DeleteTopics(names) => {
-                let (_, answer) = decode_response::<DeleteTopicsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer = incoming.decode::<DeleteTopicsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 names.iter().for_each(|name| core.cluster.forget_topic(name));
                 Ok(self.deleted(names, &answer.responses))
             }
             AdminCall::CreatePartitions { topic, .. } => {
-                let (_, answer) = decode_response::<CreatePartitionsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<CreatePartitionsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 let found = answer.results.first();
                 core.cluster.want_update();
                 Ok(done(found.map(|found| (found.error_code, &found.error_message)), Place::topic(topic)))
             }
             AdminCall::AlterConfigs { resource, .. } => {
-                let (_, answer) = decode_response::<IncrementalAlterConfigsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<IncrementalAlterConfigsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 let found = answer.responses.first();
                 Ok(done(found.map(|found| (found.error_code, &found.error_message)), place_of(resource)))
             }
             AdminCall::DescribeConfigs(resource) => {
-                let (_, answer) = decode_response::<DescribeConfigsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<DescribeConfigsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(configs(&answer, resource))
             }
             AdminCall::DescribeCluster if self.sent == Some(ApiKey::DescribeCluster) => {
-                let (_, answer) = decode_response::<DescribeClusterResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<DescribeClusterResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(described_cluster(&answer))
             }
             AdminCall::ListTopics | AdminCall::DescribeTopics(_) | AdminCall::DescribeCluster => {
-                let (_, answer) = decode_response::<MetadataResponse<'_>>(frame, version)?;
+                let answer = incoming.decode::<MetadataResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(self.metadata_outcome(&answer))
             }
             AdminCall::DescribeQuorum => {
-                let (_, answer) = decode_response::<DescribeQuorumResponse<'_>>(frame, version)?;
+                let answer = incoming.decode::<DescribeQuorumResponse<'_>>(core, |_| 0)?;
                 Ok(quorum(&answer))
             }
             AdminCall::DescribeLogDirs { .. } => {
-                let (_, answer) = decode_response::<DescribeLogDirsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<DescribeLogDirsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(log_dirs(&answer))
             }
             AdminCall::ElectLeaders { .. }
             | AdminCall::ReplicaEnds { .. }
-            | AdminCall::UnregisterBroker(_) => self.operators_outcome(core, now, connection, version, frame),
-            AdminCall::GroupOffsets(_) if self.coordinator.is_none() => {
-                let found = offsets::coordinator_of(version, frame)?;
-                Ok(found.map_or_else(|code| again_or_fail(code, None, Place::NOWHERE), Outcome::Coordinator))
-            }
-            AdminCall::GroupOffsets(_) => {
-                let found = offsets::committed(version, frame)?;
-                Ok(found.map_or_else(
-                    |code| again_or_fail(code, None, Place::NOWHERE),
-                    |offsets| Outcome::Answer(AdminAnswer::Committed(offsets)),
-                ))
-            }
+            | AdminCall::UnregisterBroker(_) => self.operators_outcome(core, incoming),
+            AdminCall::ListGroups
+            | AdminCall::DescribeGroup(_)
+            | AdminCall::GroupOffsets(_)
+            | AdminCall::SetGroupOffsets { .. }
+            | AdminCall::DeleteGroupOffsets { .. }
+            | AdminCall::DeleteGroup(_) => self.groups_outcome(core, incoming),
             AdminCall::ListOffsets(_) => Ok(Outcome::Answer(AdminAnswer::Offsets(Vec::new()))),
         }
     }

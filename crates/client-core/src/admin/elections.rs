@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use kafka_wire::messages::elect_leaders::{ElectLeadersResponse, PartitionElectionResult};
 use kafka_wire::messages::list_offsets::{ListOffsetsPartitionResponse, ListOffsetsResponse};
 use kafka_wire::messages::unregister_broker::UnregisterBrokerResponse;
-use kafka_wire::{DecodeError, ErrorCode, decode_response};
-use log_core::Now;
+use kafka_wire::{DecodeError, ErrorCode};
 
-use super::answers::{again_or_fail, done, error, text};
+use super::answers::{Incoming, again_or_fail, done, error, text};
 use super::{AdminAnswer, AdminCall, Call, ElectedPartition, Outcome, ReplicaEnd};
-use crate::action::ConnectionId;
 use crate::core::Core;
 use crate::error::{ClientError, Place};
 
@@ -19,26 +16,21 @@ impl Call {
     pub(super) fn operators_outcome(
         &self,
         core: &mut Core,
-        now: Now,
-        connection: ConnectionId,
-        version: i16,
-        frame: &Bytes,
+        incoming: &Incoming<'_>,
     ) -> Result<Outcome, DecodeError> {
         core.cluster.want_update();
         match &self.question {
             AdminCall::ElectLeaders { .. } => {
-                let (_, answer) = decode_response::<ElectLeadersResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer = incoming.decode::<ElectLeadersResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(elected(&answer, self.may_be_done))
             }
             AdminCall::ReplicaEnds { broker, topic, partitions } => {
-                let (_, answer) = decode_response::<ListOffsetsResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer = incoming.decode::<ListOffsetsResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 Ok(replica_ends(&answer, *broker, topic, partitions))
             }
             _ => {
-                let (_, answer) = decode_response::<UnregisterBrokerResponse<'_>>(frame, version)?;
-                core.throttle(now, connection, answer.throttle_time_ms);
+                let answer =
+                    incoming.decode::<UnregisterBrokerResponse<'_>>(core, |it| it.throttle_time_ms)?;
                 let gone = self.may_be_done && answer.error_code == ErrorCode::BrokerIdNotRegistered;
                 let code = if gone { ErrorCode::None } else { answer.error_code };
                 Ok(done(Some((code, &answer.error_message)), Place::NOWHERE))

@@ -25,7 +25,6 @@ use super::{AdminCall, Call, ConfigChange, ConfigResource, Election, NewTopic, R
 use crate::action::{CallId, ConnectionId};
 use crate::core::Core;
 use crate::error::ClientError;
-use crate::group::offsets;
 
 /// The replica id by which brokers tell of their own replicas, led or not: Kafka's number for debugging consumers.
 const OF_ANY_REPLICA: i32 = -2;
@@ -107,14 +106,12 @@ impl Call {
             AdminCall::ElectLeaders { .. }
             | AdminCall::ReplicaEnds { .. }
             | AdminCall::UnregisterBroker(_) => self.send_operators(core, now, connection, id, timeout_ms),
-            AdminCall::GroupOffsets(group) if self.coordinator.is_none() => {
-                let request = offsets::find_coordinator(group);
-                self.transmit(core, now, connection, id, i16::MAX, &request)
-            }
-            AdminCall::GroupOffsets(group) => {
-                let request = offsets::fetch_offsets(group, None);
-                self.transmit(core, now, connection, id, offsets::OFFSET_FETCH_VERSION_MAX, &request)
-            }
+            AdminCall::ListGroups
+            | AdminCall::DescribeGroup(_)
+            | AdminCall::GroupOffsets(_)
+            | AdminCall::SetGroupOffsets { .. }
+            | AdminCall::DeleteGroupOffsets { .. }
+            | AdminCall::DeleteGroup(_) => self.send_groups(core, now, connection, id),
             // Those go by the shared questions for offsets.
             AdminCall::ListOffsets(_) => Ok(()),
         }

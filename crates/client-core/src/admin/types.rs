@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use log_core::TopicId;
 
+use super::groups::types::{GroupDescription, GroupListing};
+
 /// A topic to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTopic {
@@ -386,8 +388,28 @@ pub enum AdminCall {
     UnregisterBroker(i32),
     /// Asks for offsets of partitions.
     ListOffsets(Vec<(Arc<str>, u32, OffsetSpec)>),
+    /// Lists all groups.
+    ListGroups,
+    /// Describes a group.
+    DescribeGroup(Arc<str>),
     /// Asks for what a group has committed.
     GroupOffsets(Arc<str>),
+    /// Commits positions for a group without members.
+    SetGroupOffsets {
+        /// The group.
+        group: Arc<str>,
+        /// The positions.
+        offsets: Vec<CommittedOffset>,
+    },
+    /// Deletes positions of a group.
+    DeleteGroupOffsets {
+        /// The group.
+        group: Arc<str>,
+        /// Of these partitions.
+        partitions: Vec<(Arc<str>, u32)>,
+    },
+    /// Deletes a group without members, with all that it has committed.
+    DeleteGroup(Arc<str>),
 }
 
 /// What the admin answers, one variant for each kind of question. Where several things were asked for at once, each
@@ -398,7 +420,8 @@ pub enum AdminAnswer {
     Created(Vec<Result<CreatedTopic, crate::ClientError>>),
     /// To [`AdminCall::DeleteTopics`].
     Deleted(Vec<Result<(), crate::ClientError>>),
-    /// To [`AdminCall::CreatePartitions`], [`AdminCall::AlterConfigs`] and [`AdminCall::UnregisterBroker`].
+    /// To [`AdminCall::CreatePartitions`], [`AdminCall::AlterConfigs`], [`AdminCall::UnregisterBroker`] and
+    /// [`AdminCall::DeleteGroup`].
     Done,
     /// To [`AdminCall::ListTopics`].
     Topics(Vec<TopicListing>),
@@ -418,6 +441,12 @@ pub enum AdminAnswer {
     ReplicaEnds(Vec<Result<ReplicaEnd, crate::ClientError>>),
     /// To [`AdminCall::ListOffsets`].
     Offsets(Vec<Result<PartitionOffset, crate::ClientError>>),
+    /// To [`AdminCall::ListGroups`]: by name.
+    Groups(Vec<GroupListing>),
+    /// To [`AdminCall::DescribeGroup`].
+    Group(GroupDescription),
     /// To [`AdminCall::GroupOffsets`].
     Committed(Vec<CommittedOffset>),
+    /// To [`AdminCall::SetGroupOffsets`] and [`AdminCall::DeleteGroupOffsets`].
+    GroupOffsetsChanged(Vec<Result<(), crate::ClientError>>),
 }

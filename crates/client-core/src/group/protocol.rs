@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub(super) const RANGE: &str = "range";
 
 /// What kind of group it is.
-pub(super) const CONSUMER: &str = "consumer";
+pub(crate) const CONSUMER: &str = "consumer";
 
 /// Bytes that do not say what they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 pub(super) fn encode_subscription(topics: &[Arc<str>]) -> Vec<u8> {
     let mut out = vec![0, 0];
@@ -47,7 +47,7 @@ pub(super) fn encode_assignment(partitions: &BTreeMap<Arc<str>, Vec<u32>>) -> Ve
     out
 }
 
-pub(super) fn decode_assignment(mut bytes: &[u8]) -> Result<Vec<(Arc<str>, u32)>, Malformed> {
+pub(crate) fn decode_assignment(mut bytes: &[u8]) -> Result<Vec<(Arc<str>, u32)>, Malformed> {
     // A member that gets nothing may be sent no bytes at all.
     if bytes.is_empty() {
         return Ok(Vec::new());

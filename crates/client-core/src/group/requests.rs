@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::purpose::{GroupStep, Purpose};
 
 /// Later versions name topics by id.
-const OFFSET_COMMIT_VERSION_MAX: i16 = 9;
+pub(crate) const OFFSET_COMMIT_VERSION_MAX: i16 = 9;
 
 impl Consumer {
     pub(super) fn send_find_coordinator(&mut self, core: &mut Core, now: Now) {

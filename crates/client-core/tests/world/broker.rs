@@ -27,6 +27,8 @@ use kafka_wire::{
 use log_core::batch::{BatchHeader, Batches, Records as BatchRecords, patch};
 use log_core::{LeaderEpoch, Now, Offset};
 
+use super::groups::Groups;
+
 /// Something that goes wrong once, with the next request of an API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -70,6 +72,7 @@ pub struct Cluster {
     pub auto_create: bool,
     /// Highest versions that brokers speak, where lower than ours.
     pub caps: BTreeMap<ApiKey, i16>,
+    pub groups: Groups,
     next_producer: i64,
 }
 
@@ -219,7 +222,7 @@ impl Cluster {
             Request::OffsetForLeaderEpoch(asked) => {
                 Some(encoded(version, correlation, &self.epoch_ends(broker, asked, fault)))
             }
-            other => panic!("the world has no answer to {:?}", other.key()),
+            other => self.groups.answer(broker, version, correlation, other, fault),
         }
     }
 
@@ -540,7 +543,7 @@ fn fetched(
     }
 }
 
-fn refused(fault: Option<&Fault>) -> ErrorCode {
+pub(super) fn refused(fault: Option<&Fault>) -> ErrorCode {
     match fault {
         Some(Fault::Refuse(code) | Fault::DoAndRefuse(code)) => *code,
         _ => ErrorCode::None,
@@ -551,7 +554,11 @@ fn throttle(fault: Option<&Fault>) -> i32 {
     if let Some(Fault::Throttle(ms)) = fault { *ms } else { 0 }
 }
 
-fn encoded<B: Body + Encode + FileRanges<NoFile>>(version: i16, correlation: i32, body: &B) -> Reply {
+pub(super) fn encoded<B: Body + Encode + FileRanges<NoFile>>(
+    version: i16,
+    correlation: i32,
+    body: &B,
+) -> Reply {
     reply(encode_response(version, correlation, body).expect("answers fit"))
 }
 

@@ -11,6 +11,7 @@
 #![allow(clippy::indexing_slicing, clippy::type_complexity, reason = "a test may panic")]
 
 pub mod broker;
+pub mod groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -132,7 +132,12 @@ impl Engine {
             Answer::Admin(AdminAnswer::Quorum(quorum)) => quorum.convert(),
             // No tab asks for it.
             Answer::Admin(
-                AdminAnswer::LogDirs(_) | AdminAnswer::Elected(_) | AdminAnswer::ReplicaEnds(_),
+                AdminAnswer::LogDirs(_)
+                | AdminAnswer::Elected(_)
+                | AdminAnswer::ReplicaEnds(_)
+                | AdminAnswer::Groups(_)
+                | AdminAnswer::Group(_)
+                | AdminAnswer::GroupOffsetsChanged(_),
             ) => JsValue::UNDEFINED,
             Answer::Admin(AdminAnswer::Offsets(offsets)) => {
                 offsets.into_iter().collect::<Result<Vec<_>, _>>()?.convert()
