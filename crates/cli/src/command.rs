@@ -11,6 +11,7 @@ mod bench;
 mod cluster;
 mod completions;
 mod consume;
+mod group;
 mod log;
 mod produce;
 mod serve;
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Topic(topic::Topic),
     Produce(produce::Produce),
     Consume(consume::Consume),
+    #[command(subcommand)]
+    Group(group::Group),
     #[command(subcommand)]
     Cluster(cluster::Cluster),
     #[command(subcommand)]
@@ -42,6 +45,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<ExitCode> {
         Command::Topic(topic) => topic.run(format)?,
         Command::Produce(produce) => produce.run(format)?,
         Command::Consume(consume) => consume.run(format)?,
+        Command::Group(group) => group.run(format)?,
         Command::Cluster(cluster) => cluster.run(format)?,
         Command::Log(log) => log.run(format)?,
         Command::Bench(bench) => bench.run(format)?,

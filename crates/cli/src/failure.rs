@@ -12,7 +12,7 @@ pub(crate) enum Code {
     Failed,
     /// 2: the command line is wrong; nothing was tried.
     Usage,
-    /// 3: a topic, a partition or a data directory does not exist.
+    /// 3: a topic, a partition, a group or a data directory does not exist.
     NotFound,
     /// 4: no broker could be reached, or none answered in time.
     Unreachable,
@@ -29,7 +29,7 @@ pub(crate) const CODES: &str = "Exit codes:
   0    done
   1    refused or failed
   2    the command line is wrong; nothing was tried
-  3    a topic, a partition or a data directory does not exist
+  3    a topic, a partition, a group or a data directory does not exist
   4    no broker could be reached, or none answered in time
   5    stored bytes are damaged
   6    it is unknown whether the last records were stored

@@ -9,6 +9,7 @@ mod clean_and_unclean_starts;
 mod confluent;
 mod damaged;
 mod disk_full;
+mod groups;
 mod handing_over;
 mod harness;
 mod health;

@@ -1,0 +1,161 @@
+//! `highwater group forget`: positions in topics that a group does not read any more.
+
+use std::sync::Arc;
+
+use clap::Args;
+use highwater_client::{CommittedOffset, ErrorCode};
+use serde::Serialize;
+
+use super::{Chosen, group_failure};
+use crate::arguments::Connection;
+use crate::confirm::confirm;
+use crate::failure::{Code, Failure, Outcome};
+use crate::output::table::Table;
+use crate::output::{self, Format, Paint, Report, number};
+use crate::session::{Session, block_on};
+
+/// Delete a group's positions in topics that its members do not read any more
+#[derive(Debug, Args)]
+pub(crate) struct Forget {
+    /// The group
+    group: String,
+
+    /// A topic, or some of its partitions (orders:3, orders:0,2); may be repeated
+    #[arg(long = "topic", value_name = "TOPIC[:PARTITIONS]", required = true)]
+    chosen: Vec<Chosen>,
+
+    /// Go on without a question
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Serialize)]
+struct Forgotten {
+    group: String,
+    partitions: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    topic: String,
+    partition: u32,
+    /// The position that was committed.
+    before: i64,
+    /// Why it is still there; null if it is gone.
+    refused: Option<String>,
+}
+
+impl Report for Forgotten {
+    fn text(&self, paint: Paint) -> String {
+        if self.partitions.is_empty() {
+            return format!("{} has committed nothing there\n", self.group);
+        }
+        let refused: Vec<&Line> = self.partitions.iter().filter(|line| line.refused.is_some()).collect();
+        let gone = (self.partitions.len() - refused.len()) as u64;
+        let mut text =
+            format!("{} has no position any more in {}\n", self.group, number::counted(gone, "partition"));
+        for line in refused {
+            let why = line.refused.as_deref().unwrap_or_default();
+            text.push_str(&format!(
+                "{}\n",
+                paint.alarm(&format!("{} {}: {why}", line.topic, line.partition))
+            ));
+        }
+        text
+    }
+}
+
+impl Forgotten {
+    fn risk(&self) -> String {
+        let mut table = Table::new().text("topic").number("partition").number("committed");
+        for line in &self.partitions {
+            table.row([line.topic.clone(), line.partition.to_string(), number::offset(line.before)]);
+        }
+        format!("{} shall lose its positions:\n{}", self.group, table.render(Paint::OFF))
+    }
+}
+
+impl Forget {
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        let forgotten = block_on(self.forget())?;
+        output::show(&forgotten, format)?;
+        let refused = forgotten.partitions.iter().any(|line| line.refused.is_some());
+        if refused { Err(Failure::quiet(Code::Failed)) } else { Ok(()) }
+    }
+
+    async fn forget(&self) -> Outcome<Forgotten> {
+        let session = Session::open(&self.connection).await?;
+        let admin = session.admin();
+        let known = async {
+            admin.describe_group(self.group.as_str()).await?;
+            admin.group_offsets(self.group.as_str()).await
+        };
+        let committed = match known.await {
+            Ok(committed) => committed,
+            Err(error) => return Err(group_failure(&session, &self.group, &error).await),
+        };
+        let lines = committed.into_iter().filter(|at| self.names(at)).map(|at| Line {
+            topic: at.topic.to_string(),
+            partition: at.partition,
+            before: at.offset,
+            refused: None,
+        });
+        let mut forgotten = Forgotten { group: self.group.clone(), partitions: lines.collect() };
+        forgotten.partitions.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+        if forgotten.partitions.is_empty() {
+            return Ok(forgotten);
+        }
+        confirm(&forgotten.risk(), self.yes)?;
+        let partitions = forgotten.partitions.iter().map(|line| (Arc::from(&*line.topic), line.partition));
+        let results = match admin.delete_group_offsets(self.group.as_str(), partitions.collect()).await {
+            Ok(results) => results,
+            Err(error) => return Err(group_failure(&session, &self.group, &error).await),
+        };
+        for (line, result) in forgotten.partitions.iter_mut().zip(results) {
+            line.refused = result.err().map(|error| match error.broker_code() {
+                Some(ErrorCode::GroupSubscribedToTopic) => "a member of the group reads the topic".to_owned(),
+                _ => error.to_string(),
+            });
+        }
+        Ok(forgotten)
+    }
+
+    fn names(&self, at: &CommittedOffset) -> bool {
+        self.chosen.iter().any(|chosen| chosen.names(&at.topic, at.partition))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forgotten(refused: Option<&str>) -> Forgotten {
+        let line = |partition, before, refused: Option<&str>| Line {
+            topic: "orders".to_owned(),
+            partition,
+            before,
+            refused: refused.map(str::to_owned),
+        };
+        Forgotten { group: "billing".to_owned(), partitions: vec![line(0, 1_200, None), line(2, 7, refused)] }
+    }
+
+    #[test]
+    fn what_will_go_is_shown_before() {
+        insta::assert_snapshot!(forgotten(None).risk());
+    }
+
+    #[test]
+    fn what_is_gone_is_said_and_what_is_not() {
+        let text = |refused| forgotten(refused).text(Paint::OFF);
+        assert_eq!(text(None), "billing has no position any more in 2 partitions\n");
+        assert_eq!(
+            text(Some("a member of the group reads the topic")),
+            "billing has no position any more in 1 partition\norders 2: a member of the group reads the topic\n"
+        );
+        let nothing = Forgotten { group: "billing".to_owned(), partitions: Vec::new() };
+        assert_eq!(nothing.text(Paint::OFF), "billing has committed nothing there\n");
+    }
+}

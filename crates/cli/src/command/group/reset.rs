@@ -1,0 +1,301 @@
+//! `highwater group reset`: a group goes on somewhere else.
+
+use std::str::FromStr;
+
+use clap::Args;
+use highwater_client::{CommittedOffset, ErrorCode, GroupReset, ResetTo};
+use serde::Serialize;
+
+use super::{Chosen, group_failure, has_members, partitions_of};
+use crate::arguments::Connection;
+use crate::confirm::confirm;
+use crate::failure::{Code, Failure, Outcome};
+use crate::output::table::Table;
+use crate::output::{self, Format, Paint, Report, number};
+use crate::position::Position;
+use crate::session::{Session, block_on};
+
+/// Let a group read records again, or skip some
+///
+/// Changes what the group has committed; its members go on there when they start. The group must have no members: those that
+/// run keep their positions and commit them again. A group that does not exist is made.
+#[derive(Debug, Args)]
+pub(crate) struct Reset {
+    /// The group
+    group: String,
+
+    /// A topic, or some of its partitions (orders:3, orders:0,2); may be repeated
+    #[arg(long = "topic", value_name = "TOPIC[:PARTITIONS]", required = true)]
+    chosen: Vec<Chosen>,
+
+    /// Where to go on: earliest, latest, an offset, a time (2026-12-01T10:00:00Z, @MILLISECONDS), how long ago (15m), or so many
+    /// records on or back (+100, -100)
+    #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
+    to: To,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Go on without a question
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Where to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    At(Position),
+    By(i64),
+}
+
+impl FromStr for To {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with(['+', '-']) {
+            let by = text.parse().map_err(|_| "behind + or - stands a number of records".to_owned());
+            return by.map(Self::By);
+        }
+        text.parse()
+            .map(Self::At)
+            .map_err(|refusal| format!("{refusal}; +N and -N go on or back by N records"))
+    }
+}
+
+impl To {
+    fn resolved(self) -> ResetTo {
+        match self {
+            Self::By(records) => ResetTo::Shift(records),
+            Self::At(position) => match position.resolved() {
+                Position::Beginning => ResetTo::Earliest,
+                Position::End => ResetTo::Latest,
+                Position::Offset(offset) => ResetTo::Offset(offset),
+                Position::Timestamp(millis) => ResetTo::Timestamp(millis),
+                Position::Ago(_) => unreachable!("a resolved position is no duration"),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Done {
+    group: String,
+    /// Whether anything was committed.
+    changed: bool,
+    partitions: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    topic: String,
+    partition: u32,
+    /// The offset of the next record to read as it was committed; null if nothing was.
+    before: Option<i64>,
+    /// The offset to go on at.
+    after: i64,
+    /// Why it was not committed; null if it was, or nothing was tried.
+    refused: Option<String>,
+}
+
+impl Report for Done {
+    fn text(&self, paint: Paint) -> String {
+        if self.lines_that_move().next().is_none() {
+            return format!("{} is there already; nothing was changed\n", self.group);
+        }
+        if !self.changed {
+            return self.table(paint) + "nothing was changed\n";
+        }
+        let refused: Vec<&Line> = self.partitions.iter().filter(|line| line.refused.is_some()).collect();
+        let moved = self.lines_that_move().count() - refused.len();
+        let mut text =
+            format!("{} goes on elsewhere in {}\n", self.group, number::counted(moved as u64, "partition"));
+        for line in refused {
+            let why = line.refused.as_deref().unwrap_or_default();
+            let refusal = format!("{} {}: {why}", line.topic, line.partition);
+            text.push_str(&format!("{}\n", paint.alarm(&refusal)));
+        }
+        text
+    }
+}
+
+impl Done {
+    fn lines_that_move(&self) -> impl Iterator<Item = &Line> {
+        self.partitions.iter().filter(|line| line.moves())
+    }
+
+    fn table(&self, paint: Paint) -> String {
+        let columns = Table::new().text("topic").number("partition").number("before").number("after");
+        let mut table = columns.text("");
+        for line in &self.partitions {
+            table.row([
+                line.topic.clone(),
+                line.partition.to_string(),
+                number::offset(line.before.unwrap_or(-1)),
+                number::offset(line.after),
+                line.effect(),
+            ]);
+        }
+        table.render(paint)
+    }
+
+    /// What is shown before it is done.
+    fn risk(&self, exists: bool) -> String {
+        let made = if exists { "" } else { "There is no such group yet: it is made by this.\n" };
+        format!("{} shall go on elsewhere:\n{}{made}", self.group, self.table(Paint::OFF))
+    }
+}
+
+impl Line {
+    fn moves(&self) -> bool {
+        self.before != Some(self.after)
+    }
+
+    fn effect(&self) -> String {
+        let records = |count: i64| number::counted(count.unsigned_abs(), "record");
+        match self.before.map(|before| self.after - before) {
+            None => String::new(),
+            Some(0) => "stays".to_owned(),
+            Some(on @ 1..) => format!("skips {}", records(on)),
+            Some(back) => format!("reads {} again", records(back)),
+        }
+    }
+}
+
+impl Reset {
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        let done = block_on(self.reset())?;
+        output::show(&done, format)?;
+        let refused = done.partitions.iter().any(|line| line.refused.is_some());
+        if refused { Err(Failure::quiet(Code::Failed)) } else { Ok(()) }
+    }
+
+    async fn reset(&self) -> Outcome<Done> {
+        let session = Session::open(&self.connection).await?;
+        let partitions = partitions_of(&session, &self.chosen).await?;
+        let exists = self.check_group(&session).await?;
+        let planned =
+            session.admin().plan_group_reset(self.group.as_str(), partitions, self.to.resolved()).await;
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(error) => return Err(group_failure(&session, &self.group, &error).await),
+        };
+        let lines = planned.iter().map(|reset| line(&session, reset)).collect::<Outcome<_>>()?;
+        let mut done = Done { group: self.group.clone(), changed: false, partitions: lines };
+        if self.dry_run || done.lines_that_move().next().is_none() {
+            return Ok(done);
+        }
+        confirm(&done.risk(exists), self.yes)?;
+        self.commit(&session, &mut done).await?;
+        Ok(done)
+    }
+
+    /// Whether the group exists; one with members cannot be moved.
+    async fn check_group(&self, session: &Session) -> Outcome<bool> {
+        match session.admin().describe_group(self.group.as_str()).await {
+            Ok(group) if !group.members.is_empty() => {
+                Err(has_members(&self.group, Some(group.members.len())))
+            }
+            Ok(_) => Ok(true),
+            Err(error) if error.broker_code() == Some(ErrorCode::GroupIdNotFound) => Ok(false),
+            Err(error) => Err(group_failure(session, &self.group, &error).await),
+        }
+    }
+
+    async fn commit(&self, session: &Session, done: &mut Done) -> Outcome {
+        let moving: Vec<&mut Line> = done.partitions.iter_mut().filter(|line| line.moves()).collect();
+        let offsets = moving.iter().map(|line| CommittedOffset {
+            topic: line.topic.as_str().into(),
+            partition: line.partition,
+            offset: line.after,
+            leader_epoch: -1,
+        });
+        let set = session.admin().set_group_offsets(self.group.as_str(), offsets.collect()).await;
+        let results = match set {
+            Ok(results) => results,
+            Err(error) => return Err(group_failure(session, &self.group, &error).await),
+        };
+        for (line, result) in moving.into_iter().zip(results) {
+            line.refused = result.err().map(|error| error.to_string());
+        }
+        done.changed = true;
+        Ok(())
+    }
+}
+
+fn line(session: &Session, reset: &GroupReset) -> Outcome<Line> {
+    let after = reset.after.as_ref().map_err(|error| {
+        if error.code() == "NOTHING_COMMITTED" {
+            return Failure::new(Code::Failed, error.to_string())
+                .or("--to earliest, latest or an offset gives it a first position");
+        }
+        session.failure(error)
+    })?;
+    Ok(Line {
+        topic: reset.topic.to_string(),
+        partition: reset.partition,
+        before: reset.before,
+        after: *after,
+        refused: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn done() -> Done {
+        let line = |partition, before, after| Line {
+            topic: "orders".to_owned(),
+            partition,
+            before,
+            after,
+            refused: None,
+        };
+        let partitions =
+            vec![line(0, Some(1_200), 0), line(1, Some(10), 10), line(2, Some(10), 11), line(3, None, 7)];
+        Done { group: "billing".to_owned(), changed: false, partitions }
+    }
+
+    #[test]
+    fn every_place_to_go_on_is_read() {
+        let check = |text: &str, expected: To| assert_eq!(text.parse(), Ok(expected), "{text}");
+        check("earliest", To::At(Position::Beginning));
+        check("latest", To::At(Position::End));
+        check("42", To::At(Position::Offset(42)));
+        check("15m", To::At(Position::Ago(Duration::from_secs(900))));
+        check("2026-12-01T10:59:05.123Z", To::At(Position::Timestamp(1_796_122_745_123)));
+        check("+100", To::By(100));
+        check("-100", To::By(-100));
+        assert!("-x".parse::<To>().unwrap_err().contains("a number of records"));
+        assert!("yesterday".parse::<To>().unwrap_err().contains("+N and -N"));
+    }
+
+    #[test]
+    fn what_will_change_is_shown_before() {
+        insta::assert_snapshot!(done().risk(false));
+        assert_eq!(done().text(Paint::OFF), done().table(Paint::OFF) + "nothing was changed\n");
+    }
+
+    #[test]
+    fn what_was_changed_is_said_and_what_was_refused() {
+        let mut done = done();
+        done.changed = true;
+        assert_eq!(done.text(Paint::OFF), "billing goes on elsewhere in 3 partitions\n");
+        done.partitions[3].refused = Some("UNKNOWN_TOPIC_OR_PARTITION".to_owned());
+        let text = "billing goes on elsewhere in 2 partitions\norders 3: UNKNOWN_TOPIC_OR_PARTITION\n";
+        assert_eq!(done.text(Paint::OFF), text);
+    }
+
+    #[test]
+    fn a_group_that_is_there_already_is_left_alone() {
+        let mut done = done();
+        done.partitions.retain(|line| !line.moves());
+        assert_eq!(done.text(Paint::OFF), "billing is there already; nothing was changed\n");
+    }
+}
