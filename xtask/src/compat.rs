@@ -1,5 +1,6 @@
 //! `cargo xtask compat`: the same file through four clients and the codecs of the protocol, each client reading what
-//! each other wrote; then the files on disk through Kafka's own tool; then our client against Kafka's own broker.
+//! each other wrote; then Kafka's own tools beside ours for groups and for the files on disk; then our client against
+//! Kafka's own broker.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use crate::workspace;
 mod client;
 mod corpus;
 mod files;
+mod groups;
 pub(crate) mod java;
 mod matrix;
 mod peer;
@@ -76,6 +78,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(cluster.start()?.is_some(), "interrupted");
     let pairs = matrix::pairs(&clients, options.size == Size::Full);
     matrix::run(&cluster, &tools, &corpus, &pairs)?;
+    if tools.has_java() {
+        groups::check(&cluster, &tools, &corpus)?;
+    }
     cluster.stop();
     files::check(&cluster.layout, &tools)?;
     if tools.has_java() {
