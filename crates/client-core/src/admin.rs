@@ -190,7 +190,8 @@ impl Calls {
     pub(crate) fn on_lost(&mut self, core: &mut Core, now: Now, id: CallId, error: &NetworkError) {
         let Some(call) = self.open.get_mut(&id) else { return };
         call.in_flight = false;
-        call.may_be_done = true;
+        // To look for the coordinator does nothing yet.
+        call.may_be_done |= call.sent != Some(ApiKey::FindCoordinator);
         call.coordinator = None;
         call.census = Census::begin(core);
         call.delay(core, now, Some(error.clone().into()));
@@ -224,7 +225,16 @@ impl Calls {
 
 impl Call {
     /// The connection to whom the question has to go.
-    fn connection(&self, core: &mut Core, now: Now) -> Option<ConnectionId> {
+    fn connection(&mut self, core: &mut Core, now: Now) -> Option<ConnectionId> {
+        // One that cannot be reached was named before the others knew: they name another once they do.
+        if let Some(id) = self.coordinator
+            && (!core.network.is_known(id) || core.network.brokers_in_trouble(now).contains(&id))
+        {
+            self.coordinator = None;
+            core.cluster.want_update();
+            self.delay(core, now, None);
+            return None;
+        }
         let broker = match &self.question {
             AdminCall::CreateTopics { .. }
             | AdminCall::DeleteTopics(_)

@@ -5,6 +5,7 @@
 mod world;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use highwater_client_core::admin::{
     AdminAnswer, AdminCall, CommittedOffset, GroupDescription, GroupListing, GroupProtocol, GroupState,
@@ -262,4 +263,47 @@ fn a_group_is_deleted_once_it_has_no_members() {
     world.cluster.script(ApiKey::DeleteGroups, [Some(Fault::CloseAfter)]);
     assert_eq!(delete(&mut world), Ok(Answer::Done));
     assert_eq!(code(delete(&mut world)), Some(ErrorCode::GroupIdNotFound));
+}
+
+#[test]
+fn a_coordinator_that_is_dead_when_it_is_named_is_looked_for_again() {
+    let mut world = world();
+    the_group(&mut world).offsets.insert(("t".to_owned(), 0), 5);
+    world.kill(2);
+    let call = world.call();
+    world.brain.admin(world.clocks(), call, AdminCall::GroupOffsets(group()));
+    world.run_until("it to be named", |world| {
+        (world.cluster.count(ApiKey::FindCoordinator) == 1).then_some(())
+    });
+    world.run_for(Duration::from_secs(2));
+    // It is fenced now, and another has taken over.
+    world.cluster.brokers = vec![1, 3];
+    the_group(&mut world).coordinator = 3;
+    match world.await_answer(call) {
+        Ok(Answer::Admin(AdminAnswer::Committed(offsets))) => assert_eq!(offsets[0].offset, 5),
+        other => panic!("{other:?} after {} FindCoordinator", world.cluster.count(ApiKey::FindCoordinator)),
+    }
+}
+
+#[test]
+fn a_refusal_after_a_lost_answer_is_no_promise_that_nothing_was_done() {
+    let mut world = world();
+    world.cluster.script(ApiKey::OffsetCommit, [Some(Fault::CloseAfter)]);
+    let call = world.call();
+    let offsets = vec![CommittedOffset { topic: "t".into(), partition: 0, offset: 3, leader_epoch: -1 }];
+    world.brain.admin(world.clocks(), call, AdminCall::SetGroupOffsets { group: group(), offsets });
+    world.run_until("it to be set", |world| {
+        world.cluster.groups.0[GROUP].offsets.contains_key(&("t".to_owned(), 0)).then_some(())
+    });
+    the_group(&mut world).members.insert("m".to_owned(), vec![0]);
+    let answer = world.await_answer(call);
+    assert!(matches!(answer, Err(ClientError::UnknownOutcome { .. })), "{answer:?}");
+}
+
+#[test]
+fn a_group_that_never_was_is_not_deleted_by_a_lost_search_for_its_coordinator() {
+    let mut world = world();
+    world.cluster.script(ApiKey::FindCoordinator, [Some(Fault::CloseAfter)]);
+    let error = ask(&mut world, AdminCall::DeleteGroup("biling".into())).expect_err("not there");
+    assert_eq!(error.broker_code(), Some(ErrorCode::GroupIdNotFound));
 }

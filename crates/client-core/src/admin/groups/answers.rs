@@ -64,7 +64,7 @@ impl Call {
                     topic.partitions.iter().map(|it| (&*topic.name, it.partition_index, it.error_code))
                 });
                 let asked = offsets.iter().map(|found| (&found.topic, found.partition));
-                Ok(changed(asked, &codes.collect::<Vec<_>>()))
+                Ok(self.after_a_lost_answer(changed(asked, &codes.collect::<Vec<_>>())))
             }
             AdminCall::DeleteGroupOffsets { partitions, .. } => {
                 let answer = incoming.decode::<OffsetDeleteResponse<'_>>(core, |it| it.throttle_time_ms)?;
@@ -111,7 +111,20 @@ impl Call {
     fn deleted_group(&self, code: Option<ErrorCode>) -> Outcome {
         let gone = self.may_be_done && code == Some(ErrorCode::GroupIdNotFound);
         let code = if gone { Some(ErrorCode::None) } else { code };
-        done(code.map(|code| (code, &None)), Place::NOWHERE)
+        self.after_a_lost_answer(done(code.map(|code| (code, &None)), Place::NOWHERE))
+    }
+
+    /// A refusal by members that came after an earlier try, which may have been taken, does not say that nothing was done.
+    fn after_a_lost_answer(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Fail(error)
+                if self.may_be_done && error.broker_code() == Some(ErrorCode::NonEmptyGroup) =>
+            {
+                let cause = Some(Box::new(error));
+                Outcome::Fail(ClientError::UnknownOutcome { cause, place: Place::NOWHERE })
+            }
+            outcome => outcome,
+        }
     }
 }
 
