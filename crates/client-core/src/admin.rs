@@ -228,7 +228,7 @@ impl Call {
     fn connection(&mut self, core: &mut Core, now: Now) -> Option<ConnectionId> {
         // One that cannot be reached was named before the others knew: they name another once they do.
         if let Some(id) = self.coordinator
-            && (!core.network.is_known(id) || core.network.brokers_in_trouble(now).contains(&id))
+            && !core.network.may_be_reached(now, id)
         {
             self.coordinator = None;
             core.cluster.want_update();

@@ -220,11 +220,12 @@ impl Consumer {
             }
             return None;
         };
-        if !core.network.is_known(broker) {
-            core.cluster.want_update();
-            return None;
+        let connection = core.connection(now, broker, Channel::Group(self.handle));
+        // One that cannot be reached was named before the others knew: they name another once they do.
+        if connection.is_none() && !core.network.may_be_reached(now, broker) {
+            member.lose_coordinator(core, now);
         }
-        core.connection(now, broker, Channel::Group(self.handle))
+        connection
     }
 
     /// The leader's work: needs the partitions of every topic that any member reads.

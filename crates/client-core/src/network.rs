@@ -204,6 +204,11 @@ impl Network {
         self.troubles.get(&target).is_some_and(|trouble| trouble.until > now.mono)
     }
 
+    /// Whether the broker is there, as far as is known, and did not refuse a connection a moment ago.
+    pub(crate) fn may_be_reached(&self, now: Now, broker: i32) -> bool {
+        self.is_known(broker) && !self.is_in_trouble(now, Target::Broker(broker))
+    }
+
     /// The brokers that could not be reached a moment ago.
     pub(crate) fn brokers_in_trouble(&self, now: Now) -> BTreeSet<i32> {
         let recent = self.troubles.iter().filter(|(_, trouble)| trouble.until > now.mono);

@@ -10,10 +10,10 @@ use std::time::Duration;
 use highwater_client_core::admin::{
     AdminAnswer, AdminCall, CommittedOffset, GroupDescription, GroupListing, GroupProtocol, GroupState,
 };
-use highwater_client_core::{Answer, ClientError};
+use highwater_client_core::{Answer, ClientError, ConsumerOptions, GroupOptions};
 use kafka_wire::{ApiKey, ErrorCode};
 use world::groups::Group;
-use world::{Fault, World};
+use world::{Fault, World, from_the_beginning};
 
 const GROUP: &str = "billing";
 
@@ -283,6 +283,21 @@ fn a_coordinator_that_is_dead_when_it_is_named_is_looked_for_again() {
         Ok(Answer::Admin(AdminAnswer::Committed(offsets))) => assert_eq!(offsets[0].offset, 5),
         other => panic!("{other:?} after {} FindCoordinator", world.cluster.count(ApiKey::FindCoordinator)),
     }
+}
+
+#[test]
+fn a_member_looks_again_for_a_coordinator_that_is_dead_when_it_is_named() {
+    let mut world = world();
+    world.cluster.create("t", 1);
+    world.kill(2);
+    let options = ConsumerOptions { group: Some(GroupOptions::named(GROUP)), ..from_the_beginning("t") };
+    world.begin_consumer(options);
+    world.run_for(Duration::from_secs(9));
+    let asked = world.cluster.count(ApiKey::FindCoordinator);
+    assert!((2..=20).contains(&asked), "{asked} times in 9 s");
+    world.cluster.brokers = vec![1, 3];
+    the_group(&mut world).coordinator = 3;
+    world.run_until("a request to join", |world| (world.cluster.count(ApiKey::JoinGroup) > 0).then_some(()));
 }
 
 #[test]

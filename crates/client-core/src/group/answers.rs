@@ -75,10 +75,7 @@ impl Consumer {
         let Some(member) = &mut self.member else { return Ok(()) };
         member.is_finding = false;
         match found {
-            Ok(broker) => {
-                member.coordinator = Some(broker);
-                member.failures = 0;
-            }
+            Ok(broker) => member.coordinator = Some(broker),
             Err(code) if code.is_retriable() => member.delay(core, now),
             Err(code) => self.refuse_membership(core, ClientError::broker(code, None, Place::NOWHERE)),
         }

@@ -11,6 +11,7 @@ use kafka_wire::messages::consumer_group_describe::{
 use kafka_wire::messages::delete_groups::{DeletableGroupResult, DeleteGroupsResponse};
 use kafka_wire::messages::describe_groups::{DescribeGroupsResponse, DescribedGroup, DescribedGroupMember};
 use kafka_wire::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
+use kafka_wire::messages::join_group::JoinGroupResponse;
 use kafka_wire::messages::list_groups::{ListGroupsResponse, ListedGroup};
 use kafka_wire::messages::offset_commit::{
     OffsetCommitRequest, OffsetCommitResponse, OffsetCommitResponsePartition, OffsetCommitResponseTopic,
@@ -77,6 +78,12 @@ impl Groups {
             }
             Request::ConsumerGroupDescribe(asked) => {
                 encoded(version, correlation, &self.describe_newer(broker, &asked.group_ids[0]))
+            }
+            // Nobody gets further than to the door.
+            Request::JoinGroup(asked) => {
+                let error_code =
+                    self.at(broker, &asked.group_id).err().unwrap_or(ErrorCode::RebalanceInProgress);
+                encoded(version, correlation, &JoinGroupResponse { error_code, ..Default::default() })
             }
             Request::OffsetFetch(asked) => {
                 encoded(version, correlation, &self.fetch(broker, &asked.groups[0].group_id))

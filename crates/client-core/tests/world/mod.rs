@@ -175,6 +175,12 @@ impl World {
     }
 
     pub fn consumer(&mut self, options: ConsumerOptions) -> Result<ConsumerHandle, ClientError> {
+        let (handle, call) = self.begin_consumer(options);
+        self.await_answer(call).map(|_| handle)
+    }
+
+    /// A consumer whose partitions need not have positions yet.
+    pub fn begin_consumer(&mut self, options: ConsumerOptions) -> (ConsumerHandle, CallId) {
         let options = options.checked().expect("fits");
         self.next_handle += 1;
         let handle = ConsumerHandle(self.next_handle);
@@ -182,7 +188,7 @@ impl World {
         self.consumers.insert(handle, buffer);
         let call = self.call();
         self.brain.open_consumer(self.clocks(), handle, options, call);
-        self.await_answer(call).map(|_| handle)
+        (handle, call)
     }
 
     pub fn buffer(&mut self, handle: ConsumerHandle) -> &mut FetchBuffer {
