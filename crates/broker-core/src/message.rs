@@ -435,7 +435,8 @@ pub enum ExitCode {
     Unregistered,
     /// The log directory belongs to another cluster or broker, or has a newer format.
     ForeignDirectory,
-    /// A metadata record is of a kind that this build does not know, or is damaged.
+    /// A metadata record is of a kind that this build does not know, or is damaged; or the cluster is at a feature level that it
+    /// does not know.
     UnreadableMetadata,
 }
 
@@ -462,7 +463,7 @@ impl fmt::Display for ExitCode {
             Self::DuplicateBroker => "another broker has registered with this broker id",
             Self::Unregistered => "this broker was removed from the cluster",
             Self::ForeignDirectory => "the log directory does not belong to this broker",
-            Self::UnreadableMetadata => "a metadata record cannot be read by this build",
+            Self::UnreadableMetadata => "the metadata cannot be read by this build",
         })
     }
 }

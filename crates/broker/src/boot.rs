@@ -9,7 +9,8 @@ use compression::CODECS;
 use disk::{DirectoryError, DirectoryHandle, DirectoryLock, FileDisk, LOCK_FILE_NAME};
 use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
 use log_store::directory::{DirectoryFormat, read_format, take_clean_mark, write_format};
-use metadata_core::record::BrowserDoor;
+use metadata_core::controller::FEATURE_LEVEL_CALM;
+use metadata_core::record::{BrowserDoor, FEATURE_LEVEL_MAX};
 use metadata_core::{Endpoint, Listener};
 use replica::{BindError, ClusterCa, Identity, JoinToken, PeerEndpoint};
 
@@ -271,6 +272,8 @@ pub(crate) fn control_config(
         rack: config.rack.clone(),
         endpoints,
         shards: shards(config),
+        feature_level_max: config.feature_level_max.unwrap_or(FEATURE_LEVEL_MAX),
+        feature_level_calm: FEATURE_LEVEL_CALM,
         cluster_configs: cluster_configs(config),
         seed: random::bytes(),
         crc: CRC,

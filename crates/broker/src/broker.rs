@@ -584,6 +584,8 @@ fn memory_config() -> ControlConfig {
             port: 0,
         }],
         shards: 1,
+        feature_level_max: metadata_core::record::FEATURE_LEVEL_MAX,
+        feature_level_calm: metadata_core::controller::FEATURE_LEVEL_CALM,
         cluster_configs: Vec::new(),
         seed: crate::random::bytes(),
         crc: boot::CRC,

@@ -1,5 +1,5 @@
 //! The controller: what the quorum's leader does beside agreeing. It watches sessions, fences, lets brokers back in,
-//! returns leaderships to preferred replicas, grows the voters and forgets deleted topics.
+//! returns leaderships to preferred replicas, grows the voters, raises the feature level and forgets deleted topics.
 //!
 //! It decides nothing by itself: what it wants is proposed as a record and happens when that is applied (C11). Its own
 //! state may be lost at any time; a new controller counts every session anew from its take-over (C4), but that of the controller
@@ -11,6 +11,7 @@
 //! `handle_heartbeat`, `handle_applied` (after each applied burst), `handle_timeout` (at `poll_timeout`), each followed by
 //! `poll_action` until it is empty. Dropped when this node leads no more.
 
+mod level;
 mod members;
 mod rebalance;
 mod sessions;
@@ -26,6 +27,7 @@ use crate::image::{ClusterImage, Standing};
 use crate::outcome::Change;
 use crate::quorum::{Members, QuorumStatus};
 use crate::record::{ForgetTopics, MetadataRecord};
+use level::Level;
 use rebalance::Rebalance;
 use sessions::Sessions;
 
@@ -39,6 +41,9 @@ pub const DEPOSED_GRACE: Duration = Duration::from_secs(1);
 pub const PROPOSAL_RETRY: Duration = Duration::from_secs(1);
 /// How long brokers must have been calm before leaderships are returned (a guess: longer than a restart takes).
 pub const REBALANCE_CALM: Duration = Duration::from_secs(5);
+/// How long brokers must have been calm before the feature level rises (a guess: somebody who upgraded the last one and finds it
+/// wanting has stopped it by then).
+pub const FEATURE_LEVEL_CALM: Duration = Duration::from_secs(600);
 /// How late the controller may be called before it takes itself for stalled: it asks to be called within a second.
 pub const STALL_MAX: Duration = Duration::from_millis(1_500);
 /// How many leaderships are returned in one record.
@@ -96,6 +101,7 @@ pub struct Controller {
     own: DirectoryId,
     sessions: Sessions,
     rebalance: Rebalance,
+    level: Level,
     forget_due: MonoTime,
     members_due: MonoTime,
     /// When `handle_timeout` was called last.
@@ -105,18 +111,21 @@ pub struct Controller {
 
 impl Controller {
     /// Takes over on the node of directory `own`, which has applied every entry of earlier terms. `before` is the controller
-    /// that answered this node's own heartbeats last, and when it did.
+    /// that answered this node's own heartbeats last, and when it did. The feature level rises after `level_calm`:
+    /// [`FEATURE_LEVEL_CALM`] but in a test.
     #[must_use]
     pub fn take_over(
         now: MonoTime,
         own: DirectoryId,
         image: &ClusterImage,
         before: Option<(DirectoryId, MonoTime)>,
+        level_calm: Duration,
     ) -> Self {
         Self {
             own,
             sessions: Sessions::counted_anew(now, image, before),
             rebalance: Rebalance::new(now),
+            level: Level::new(now, level_calm),
             forget_due: now,
             members_due: now,
             called: now,
@@ -147,6 +156,7 @@ impl Controller {
             if let Change::Broker(broker) = change {
                 self.sessions.changed(now, *broker, image);
                 self.rebalance.disturbed(now);
+                self.level.disturbed(now);
                 self.members_due = now;
             }
             if matches!(change, Change::Ledger) {
@@ -166,6 +176,8 @@ impl Controller {
         self.actions.extend(expired.map(ControllerAction::Propose));
         let elections = self.rebalance.due(now.mono, image);
         self.actions.extend(elections.map(ControllerAction::Propose));
+        let raise = self.level.due(now.mono, image, quorum);
+        self.actions.extend(raise.map(ControllerAction::Propose));
         if now.mono >= self.forget_due {
             self.forget_due = now.mono.after(FORGET_INTERVAL);
             self.forget(now, image);
@@ -185,7 +197,8 @@ impl Controller {
     /// When `handle_timeout` is due.
     #[must_use]
     pub fn poll_timeout(&self) -> MonoTime {
-        let others = self.rebalance.poll_timeout().min(self.forget_due).min(self.members_due);
+        let others = self.rebalance.poll_timeout().min(self.level.poll_timeout());
+        let others = others.min(self.forget_due).min(self.members_due);
         self.sessions.poll_timeout().map_or(others, |session| session.min(others))
     }
 

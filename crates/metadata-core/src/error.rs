@@ -7,6 +7,8 @@ use log_core::{
     TopicPartition,
 };
 
+use crate::record::{FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
+
 /// Why bytes are no entry or no image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -60,6 +62,14 @@ pub enum DecodeError {
         found: u32,
         /// What the header says.
         expected: u32,
+    },
+    /// An image of a cluster whose feature level this build does not know.
+    #[error(
+        "the cluster's feature level is {found}; this build knows {FEATURE_LEVEL_MIN} to {FEATURE_LEVEL_MAX}"
+    )]
+    Level {
+        /// The cluster's.
+        found: u16,
     },
     /// An image's content is malformed or breaks a law of the image.
     #[error("the content of a metadata image is malformed")]

@@ -25,7 +25,7 @@ pub(crate) use topic::effective_min_isr;
 pub use topic::{Condition, DeletedTopic, Partition, Replica, Topic};
 
 use crate::config::{ClusterSettings, ConfigEntry, ConfigMap, describe_cluster, describe_topic};
-use crate::record::{BrowserDoor, Endpoint, TokenHash};
+use crate::record::{BrowserDoor, Endpoint, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN, TokenHash};
 
 /// The most partitions of one topic (a guess that keeps one record's effect within a second).
 pub const PARTITIONS_PER_TOPIC_MAX: i32 = 10_000;
@@ -124,6 +124,13 @@ impl ClusterImage {
     #[must_use]
     pub const fn feature_level(&self) -> u16 {
         self.feature_level
+    }
+
+    /// Whether this build knows the cluster's feature level, or there is none yet. If not it must not go on: the next records
+    /// may mean something else than it takes them for.
+    #[must_use]
+    pub fn is_known_level(&self) -> bool {
+        self.cluster_id.is_none() || (FEATURE_LEVEL_MIN..=FEATURE_LEVEL_MAX).contains(&self.feature_level)
     }
 
     /// A registered broker.

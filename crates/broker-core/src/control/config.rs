@@ -1,5 +1,7 @@
 //! What Control is told about its broker at the start.
 
+use std::time::Duration;
+
 use log_core::{BrokerId, ClusterId, Crc32c, DirectoryId, Incarnation};
 use metadata_core::Endpoint;
 
@@ -25,6 +27,11 @@ pub struct ControlConfig {
     pub endpoints: Vec<Endpoint>,
     /// How many shards it runs.
     pub shards: u16,
+    /// The greatest feature level that this broker lets the cluster rise to, and the one of a cluster that it forms; it takes
+    /// part in a cluster that has a greater one all the same.
+    pub feature_level_max: u16,
+    /// How long brokers must have been calm before the feature level rises, where this broker is the controller.
+    pub feature_level_calm: Duration,
     /// Cluster-wide defaults that a forming node sets, by the name a broker's file uses.
     pub cluster_configs: Vec<(String, String)>,
     /// Random bits, new at each start: topic ids are drawn from them.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use log_core::MetadataOffset;
 use log_core::mutation::{Mutation, mutated};
 use log_store::{Completion, Disk, DiskFault, LogId, OpenMode, RecordLog, RecordLogOptions, Ticket};
-use metadata_core::{ClusterImage, CommittedEntry};
+use metadata_core::{ClusterImage, CommittedEntry, DecodeError};
 
 use super::error::ControlError;
 
@@ -249,8 +249,7 @@ impl<D: Disk> MetadataCopy<D> {
         let before = self.newest.replace(written.upto);
         remove_older(disk, before.unwrap_or(written.upto))?;
         if written.install {
-            let image = ClusterImage::decode(&written.bytes)
-                .map_err(|error| ControlError::Image { newest: written.upto, error })?;
+            let image = decode(written.upto, &written.bytes)?;
             self.unapplied.clear();
             self.log.restart_at(disk, index(written.upto) + 1)?;
             self.recovered_end = self.recovered_end.min(self.log.end());
@@ -297,7 +296,14 @@ fn newest_image<D: Disk>(disk: &mut D) -> Result<ClusterImage, ControlError> {
 
 fn read_image<D: Disk>(disk: &mut D, upto: MetadataOffset) -> Result<ClusterImage, ControlError> {
     let bytes = read_file(disk, &image_path(upto))?;
-    ClusterImage::decode(&bytes).map_err(|error| ControlError::Image { newest: upto, error })
+    decode(upto, &bytes)
+}
+
+fn decode(upto: MetadataOffset, bytes: &[u8]) -> Result<ClusterImage, ControlError> {
+    ClusterImage::decode(bytes).map_err(|error| match error {
+        DecodeError::Level { found } => ControlError::FeatureLevel { found },
+        error => ControlError::Image { newest: upto, error },
+    })
 }
 
 /// Whether the image itself is to blame: its bytes rotted, or the medium does not give them back.
@@ -305,7 +311,9 @@ fn is_damage(error: &ControlError) -> bool {
     match error {
         ControlError::Image { .. } => true,
         ControlError::Disk(error) => error.fault == DiskFault::Medium,
-        ControlError::Records(_) | ControlError::ForeignCluster { .. } => false,
+        ControlError::Records(_)
+        | ControlError::FeatureLevel { .. }
+        | ControlError::ForeignCluster { .. } => false,
     }
 }
 

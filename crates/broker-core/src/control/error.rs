@@ -2,6 +2,7 @@
 
 use log_core::{ClusterId, MetadataOffset};
 use log_store::{DiskError, RecordLogError};
+use metadata_core::record::{FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
 
 /// Why Control cannot open or keep its copy of the metadata log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,14 @@ pub enum ControlError {
         newest: MetadataOffset,
         /// Why.
         error: metadata_core::DecodeError,
+    },
+    /// The cluster is at a feature level that this build does not know.
+    #[error(
+        "the cluster's feature level is {found}, and this version of highwater knows {FEATURE_LEVEL_MIN} to {FEATURE_LEVEL_MAX}"
+    )]
+    FeatureLevel {
+        /// The cluster's.
+        found: u16,
     },
     /// The directory holds the metadata of another cluster.
     #[error("the metadata copy is of cluster {found}, not {expected}")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use log_core::{DirectoryId, MonoTime};
 use log_store::Disk;
-use metadata_core::record::{FEATURE_LEVEL_MAX, FormCluster};
+use metadata_core::record::FormCluster;
 use metadata_core::{
     Change, ControlFrame, Controller, ControllerAction, Heartbeat, MetadataQuorum, MetadataRecord,
 };
@@ -68,12 +68,13 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             return;
         }
         let before = self.finder.last_answer();
-        let controller = Controller::take_over(self.now.mono, self.config.directory, &self.image, before);
+        let (now, own, calm) = (self.now.mono, self.config.directory, self.config.feature_level_calm);
+        let controller = Controller::take_over(now, own, &self.image, before, calm);
         self.leadership = Leadership::Leads { controller: Box::new(controller), streams: BTreeMap::new() };
         if self.image.cluster_id().is_none() && self.config.forms {
             self.propose_own(MetadataRecord::FormCluster(FormCluster {
                 cluster_id: self.config.cluster_id,
-                feature_level: FEATURE_LEVEL_MAX,
+                feature_level: self.config.feature_level_max,
                 configs: self.config.cluster_configs.clone(),
             }));
         }

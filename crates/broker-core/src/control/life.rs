@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use log_core::{BrokerEpoch, Incarnation, MonoTime, TopicId};
 use log_store::Disk;
-use metadata_core::record::{DirectoryReport, FEATURE_LEVEL_MAX, RegisterBroker, SuspectReport};
+use metadata_core::record::{DirectoryReport, RegisterBroker, SuspectReport};
 use metadata_core::{
     Answer, Broker, ControlFrame, Heartbeat, HeartbeatAnswer, MetadataQuorum, MetadataRecord, QuorumMember,
     Refusal,
@@ -149,7 +149,7 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
             rack: self.config.rack.clone(),
             endpoints: self.config.endpoints.clone(),
             shards: self.config.shards,
-            feature_level_max: FEATURE_LEVEL_MAX,
+            feature_level_max: self.config.feature_level_max.max(self.image.feature_level()),
             report,
         })));
     }

@@ -387,7 +387,11 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         }
         match Entry::decode(offset, bytes) {
             Ok(entry) => {
+                let before = self.image.feature_level();
                 let mut outcome = self.image.apply(&entry);
+                if !self.knows_feature_level(before) {
+                    return false;
+                }
                 burst.changes.append(&mut outcome.changes);
                 if entry.proposal.origin == self.config.directory {
                     burst.outcomes.push((entry.proposal.number, outcome));
@@ -400,6 +404,25 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 false
             }
         }
+    }
+
+    /// Whether this build may go on with what was just applied; else nobody is shown it, and the broker ends.
+    fn knows_feature_level(&mut self, before: u16) -> bool {
+        let level = self.image.feature_level();
+        if !self.image.is_known_level() {
+            let error = ControlError::FeatureLevel { found: level };
+            tracing::error!(%error, "start this node with the version that the others run");
+            self.end(ExitCode::UnreadableMetadata, false);
+            return false;
+        }
+        if level != before && before > 0 {
+            tracing::info!(
+                level,
+                before,
+                "the cluster's feature level has risen: no older version can take part any more"
+            );
+        }
+        true
     }
 
     fn publish(&mut self) {
@@ -428,7 +451,8 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
     fn check_disk(&mut self, result: Result<(), ControlError>) {
         if let Err(error) = result {
             tracing::error!(%error, "the copy of the metadata log failed");
-            self.end(ExitCode::DirectoryPoisoned, false);
+            let newer = matches!(error, ControlError::FeatureLevel { .. });
+            self.end(if newer { ExitCode::UnreadableMetadata } else { ExitCode::DirectoryPoisoned }, false);
         }
     }
 

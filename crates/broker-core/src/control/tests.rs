@@ -4,6 +4,7 @@ mod admin;
 mod copies;
 mod failing;
 mod forming;
+mod levels;
 mod living;
 mod walking;
 
@@ -13,6 +14,8 @@ use log_core::{
     BrokerEpoch, BrokerId, ClusterId, DirectoryId, Incarnation, MonoTime, Now, Timestamp, TopicPartition,
 };
 use log_store::MemoryDisk;
+use metadata_core::controller::FEATURE_LEVEL_CALM;
+use metadata_core::record::FEATURE_LEVEL_MAX;
 use metadata_core::{
     Broker, ClusterImage, Endpoint, Listener, ModelCluster, ModelQuorum, Partition, Standing,
 };
@@ -35,6 +38,8 @@ pub(super) struct Net {
     pub(super) nodes: BTreeMap<i32, Node>,
     /// Brokers that reach no peer and no quorum.
     cut: BTreeSet<i32>,
+    /// What brokers that are started for the first time know.
+    feature_level_max: u16,
     now_ms: u64,
     commands: u64,
 }
@@ -83,6 +88,8 @@ fn config(broker: i32, directory: i32, forms: bool) -> ControlConfig {
         rack: None,
         endpoints: vec![Endpoint { listener: Listener::Replica, host: "h".into(), port: 9093 }],
         shards: SHARDS,
+        feature_level_max: FEATURE_LEVEL_MAX,
+        feature_level_calm: FEATURE_LEVEL_CALM,
         cluster_configs: Vec::new(),
         seed: [u8::try_from(broker).unwrap(); 16],
         crc: crc32c::crc32c_append,
@@ -92,21 +99,25 @@ fn config(broker: i32, directory: i32, forms: bool) -> ControlConfig {
 impl Net {
     pub(super) fn new() -> Self {
         let (cluster, nodes, cut) = (ModelCluster::new(), BTreeMap::new(), BTreeSet::new());
-        Self { cluster, nodes, cut, now_ms: 1_000, commands: 0 }
+        Self { cluster, nodes, cut, feature_level_max: FEATURE_LEVEL_MAX, now_ms: 1_000, commands: 0 }
     }
 
     /// Brokers 1 to `count`, formed by the first, all let in, with as many voters as there should be.
     pub(super) fn of(count: i32) -> Self {
         let mut net = Self::new();
-        net.start(1, true);
-        net.run(1_000);
-        for broker in 2..=count {
-            net.start(broker, false);
-            net.join(broker, broker);
-        }
-        net.run(3_000);
-        assert!((1..=count).all(|broker| net.phase(broker) == ControlPhase::Active));
+        net.form(count);
         net
+    }
+
+    fn form(&mut self, count: i32) {
+        self.start(1, true);
+        self.run(1_000);
+        for broker in 2..=count {
+            self.start(broker, false);
+            self.join(broker, broker);
+        }
+        self.run(3_000);
+        assert!((1..=count).all(|broker| self.phase(broker) == ControlPhase::Active));
     }
 
     /// Starts a broker on an empty disk, from the directory of its own number.
@@ -117,7 +128,10 @@ impl Net {
     pub(super) fn start_from(&mut self, broker: i32, directory: i32, forms: bool) {
         let node = Node {
             disk: MemoryDisk::new(),
-            config: config(broker, directory, forms),
+            config: ControlConfig {
+                feature_level_max: self.feature_level_max,
+                ..config(broker, directory, forms)
+            },
             control: None,
             found: Vec::new(),
             closes_cleanly: true,

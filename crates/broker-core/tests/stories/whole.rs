@@ -60,6 +60,8 @@ impl Whole {
             rack: None,
             endpoints: vec![endpoint(Listener::Kafka, 9_092), endpoint(Listener::Replica, 9_093)],
             shards: SHARDS,
+            feature_level_max: metadata_core::record::FEATURE_LEVEL_MAX,
+            feature_level_calm: metadata_core::controller::FEATURE_LEVEL_CALM,
             cluster_configs: Vec::new(),
             seed: [u8::try_from(starts).unwrap(); 16],
             crc,

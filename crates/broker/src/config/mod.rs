@@ -60,6 +60,8 @@ pub struct Config {
     pub default_min_insync_replicas: i16,
     /// `retention.ms` of a topic that does not say.
     pub default_retention: Option<Duration>,
+    /// The greatest feature level that the cluster may rise to while this broker is in it.
+    pub feature_level_max: Option<u16>,
     /// Free space in bytes that produces may not touch.
     pub disk_reserve_bytes: u64,
     /// The largest request frame in bytes.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use log_core::BrokerId;
+use metadata_core::record::{FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
 
 use super::Config;
 use super::value::{self, Invalid, LogFormat, Tcp};
@@ -86,6 +87,8 @@ settings! {
         "Higher refuses writes sooner and loses less when disks are lost.", |c, t| c.default_min_insync_replicas = value::number(t, 1, 32)?;
     "default-retention" "DURATION" = "7d", "How long records stay in a topic that does not say; \"forever\" keeps them.",
         "What you may and can keep.", |c, t| c.default_retention = retention(t)?;
+    "feature-level-max" "N" = "", "The greatest feature level that the cluster rises to while this node is in it; a greater one that it has is kept. Without it, the greatest that this version knows.",
+        "After an upgrade, to keep the way back open for longer than ten minutes: 1 keeps the level as it is.", |c, t| c.feature_level_max = Some(feature_level(t)?);
     "disk-reserve" "SIZE" = "256MiB", "Free space that produces may not touch, so that deleting and truncating still work on a full disk. At most a quarter of the disk.",
         "Larger on disks that others fill too.", |c, t| c.disk_reserve_bytes = value::size(t)?;
     "request-bytes-max" "SIZE" = "100MiB", "The largest request.",
@@ -106,6 +109,10 @@ settings! {
 fn idle(text: &str) -> Result<Duration, Invalid> {
     let idle = value::duration(text)?;
     if idle >= Duration::from_millis(100) { Ok(idle) } else { Err(Invalid::TooShort("100ms")) }
+}
+
+fn feature_level(text: &str) -> Result<u16, Invalid> {
+    value::number(text, FEATURE_LEVEL_MIN.into(), FEATURE_LEVEL_MAX.into())
 }
 
 fn retention(text: &str) -> Result<Option<Duration>, Invalid> {
@@ -157,6 +164,7 @@ impl Config {
             default_replication_factor: 0,
             default_min_insync_replicas: 0,
             default_retention: None,
+            feature_level_max: None,
             disk_reserve_bytes: 0,
             request_bytes_max: 0,
             connections_max: 0,

@@ -10,8 +10,7 @@ use crate::error::Refusal;
 use crate::image::{ClusterImage, JOIN_TOKENS_MAX, JoinToken, PRODUCER_ID_BLOCK_MAX, Reservation};
 use crate::outcome::{Answer, Change};
 use crate::record::{
-    AllocateProducerIds, ConfigOp, CreateJoinToken, FEATURE_LEVEL_MAX, FormCluster, SetFeatureLevel,
-    UseJoinToken,
+    AllocateProducerIds, ConfigOp, CreateJoinToken, FormCluster, SetFeatureLevel, UseJoinToken,
 };
 
 impl ClusterImage {
@@ -28,6 +27,8 @@ impl ClusterImage {
         Ok(Answer::Done)
     }
 
+    /// A level that this build does not know is applied like any other: whether a record is refused must not depend on who
+    /// applies it. The broker that finds it in its image has to end ([`ClusterImage::is_known_level`]).
     pub(super) fn set_feature_level(
         &mut self,
         step: &mut Step,
@@ -38,7 +39,7 @@ impl ClusterImage {
         if let Some(broker) = behind {
             return Err(Refusal::FeatureLevelRefused { asked, level, broker });
         }
-        if asked <= level || asked > FEATURE_LEVEL_MAX {
+        if asked <= level {
             return Err(Refusal::FeatureLevel { required: asked, level });
         }
         self.feature_level = asked;

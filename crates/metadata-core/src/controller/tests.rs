@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use log_core::{BrokerEpoch, MetadataOffset, Timestamp, TopicId};
 
+mod level;
+
 use super::*;
 use crate::apply::tests::{TOPIC, World, b, dir, registration};
 use crate::image::DELETED_TOPIC_KEPT_MS;
@@ -28,7 +30,7 @@ struct Bench {
 impl Bench {
     fn new(world: World) -> Self {
         let now = MonoTime(5_000 * MS);
-        let controller = Controller::take_over(now, dir(1), &world.image, None);
+        let controller = Controller::take_over(now, dir(1), &world.image, None, FEATURE_LEVEL_CALM);
         let members = Members {
             nodes: [(dir(1), QuorumMember { directory: dir(1), broker: b(1), addresses: vec![] })].into(),
             voters: [dir(1)].into(),
@@ -146,7 +148,7 @@ fn a_controller_that_stood_still_blames_nobody() {
 fn c4_a_new_controller_counts_every_session_anew() {
     let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
     bench.run(2_400, &[1, 2]);
-    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, None);
+    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, None, FEATURE_LEVEL_CALM);
     bench.run(2_400, &[1, 2]);
     assert_eq!(bench.standing(3), Standing::Active);
     bench.run(100, &[1, 2]);
@@ -157,7 +159,8 @@ fn c4_a_new_controller_counts_every_session_anew() {
 fn silence_after_a_take_over(answered_ms_ago: u64, directory: DirectoryId) -> u64 {
     let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
     let before = Some((directory, MonoTime(bench.now.0 - answered_ms_ago * MS)));
-    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, before);
+    bench.controller =
+        Controller::take_over(bench.now, dir(1), &bench.world.image, before, FEATURE_LEVEL_CALM);
     let from = bench.now;
     while bench.standing(3) == Standing::Active {
         bench.run(100, &[1, 2]);
@@ -177,7 +180,8 @@ fn c4_the_controller_before_has_two_heartbeats_time_to_say_that_it_lives() {
     assert_eq!(silence_after_a_take_over(5_000, dir(3)), 1_000);
     let mut bench = Bench::new(World::partition(&[1, 2, 3], 2));
     let before = Some((dir(3), MonoTime(bench.now.0 - 4_000 * MS)));
-    bench.controller = Controller::take_over(bench.now, dir(1), &bench.world.image, before);
+    bench.controller =
+        Controller::take_over(bench.now, dir(1), &bench.world.image, before, FEATURE_LEVEL_CALM);
     bench.run(900, &[1, 2]);
     bench.run(5_000, &[1, 2, 3]);
     assert_eq!(bench.standing(3), Standing::Active);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Broker, ClusterEvent, ClusterImage, DeletedTopic, JoinToken, Partition, Reservation, Topic};
 use crate::config::{ClusterSettings, ConfigMap, Scope, TopicSettings, restore};
 use crate::error::DecodeError;
-use crate::record::{BROWSER_DOOR_LEVEL, BrowserDoor, FEATURE_LEVEL_MAX, TokenHash};
+use crate::record::{BROWSER_DOOR_LEVEL, BrowserDoor, FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN, TokenHash};
 
 /// The first bytes of a snapshot.
 pub const SNAPSHOT_MAGIC: [u8; 8] = *b"HWIMAGE\0";
@@ -102,6 +102,10 @@ impl ClusterImage {
         }
         let (stored, rest): (StoredImage, _) =
             postcard::take_from_bytes(body).map_err(|_| DecodeError::Image)?;
+        let known = FEATURE_LEVEL_MIN..=FEATURE_LEVEL_MAX;
+        if stored.cluster_id.is_some() && !known.contains(&stored.feature_level) {
+            return Err(DecodeError::Level { found: stored.feature_level });
+        }
         let (doors, rest): (Vec<(BrokerId, BrowserDoor)>, _) = match format {
             FORMAT_WITH_DOORS => postcard::take_from_bytes(rest).map_err(|_| DecodeError::Image)?,
             _ => (Vec::new(), rest),

@@ -162,6 +162,7 @@ fn favour(mix: Mix, kind: usize) -> u64 {
         Mix::Losses => &[0, 4, 6, 24],
         Mix::Lazy => &[0, 1, 2, 3, 4, 9, 10],
         Mix::Deletes => &[0, 1, 2, 3, 4, 6, 14, 15],
+        Mix::Upgrades => &[0, 1, 2, 3, 14, 15, 16, 18, 21],
     };
     match favoured.contains(&kind) {
         true if mix.is_pointed() => 48,

@@ -2,9 +2,11 @@
 //! that a run that went wrong can be told again with less of it.
 
 mod faults;
+mod upgrade;
 mod workload;
 
 pub(crate) use faults::{Fault, Planned};
+pub(crate) use upgrade::Upgrade;
 pub(crate) use workload::Workload;
 
 use crate::dice::Dice;
@@ -57,6 +59,8 @@ pub enum Mix {
     Lazy,
     /// Records deleted all the time, below any offset.
     Deletes,
+    /// Brokers of an older build that are upgraded at their next start, some put back once, until the feature level rises.
+    Upgrades,
 }
 
 impl Mix {
@@ -126,6 +130,7 @@ pub(crate) struct Plan {
     pub(crate) fault_time: u64,
     pub(crate) faults: Vec<Planned>,
     pub(crate) workload: Workload,
+    pub(crate) upgrade: Upgrade,
 }
 
 impl Plan {
@@ -133,12 +138,17 @@ impl Plan {
     pub(crate) fn of(seed: u64, mix: Mix) -> Self {
         let mut dice = Dice::new(seed, 1);
         let brokers = dice.pick(&[3, 3, 3, 5]);
-        let topics: Vec<TopicPlan> =
+        let mut topics: Vec<TopicPlan> =
             (0..dice.between(1, 2)).map(|number| topic(&mut dice, number, brokers, mix)).collect();
         let fault_time = dice.between(8, 20) * 1_000 * MS;
         let weather = weather(&mut dice).under(mix);
         let mut faults = faults::draw(&mut Dice::new(seed, 2), mix, brokers, fault_time);
         faults.extend(workload::deletions(seed, mix, topics.len(), fault_time));
+        let upgrade = Upgrade::of(seed, mix, brokers);
+        if !upgrade.confirms_log_starts() {
+            faults.retain(|planned| !matches!(planned.fault, Fault::DeleteRecords { .. }));
+            topics.iter_mut().for_each(|topic| topic.retention_bytes = None);
+        }
         Self {
             seed,
             brokers,
@@ -156,6 +166,7 @@ impl Plan {
             fault_time,
             faults,
             workload: Workload::of(seed, mix),
+            upgrade,
         }
     }
 }

@@ -187,6 +187,8 @@ impl Machine {
             rack: None,
             endpoints: endpoints(self.index),
             shards: plan.shards,
+            feature_level_max: plan.upgrade.level_of(self.index, self.starts),
+            feature_level_calm: plan.upgrade.calm,
             cluster_configs: Vec::new(),
             seed,
             crc,

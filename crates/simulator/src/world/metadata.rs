@@ -115,6 +115,9 @@ impl World {
             let result = outcome.result.as_ref().map(|_| "done").map_err(ToString::to_string);
             format!("entry {} agreed: {:?}: {result:?}", entry.offset, entry.record)
         });
+        if self.head.feature_level() > before.feature_level() && before.feature_level() > 0 {
+            self.coverage.count("feature levels raised");
+        }
         if outcome.result.is_err() {
             self.coverage.count("records refused when applied");
         }

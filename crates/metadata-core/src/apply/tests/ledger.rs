@@ -52,6 +52,23 @@ fn the_feature_level_rises_only_to_what_every_broker_knows() {
 }
 
 #[test]
+fn a_level_that_this_build_does_not_know_is_applied_as_others_apply_it_and_told() {
+    let newer = FEATURE_LEVEL_MAX + 1;
+    let raise = MetadataRecord::SetFeatureLevel(SetFeatureLevel { level: newer });
+    let mut world = World::brokers(2);
+    assert!(matches!(world.refused(raise.clone()), Refusal::FeatureLevelRefused { .. }));
+    assert!(world.image.is_known_level(), "refused everywhere: a broker of this build was there first");
+    for broker in 1..=2u8 {
+        let fields = registration(broker.into(), broker, 100);
+        world.register_as(RegisterBroker { feature_level_max: newer, ..fields });
+    }
+    world.ok(raise);
+    assert_eq!((world.image.feature_level(), world.image.is_known_level()), (newer, false));
+    let image = ClusterImage::decode(&world.image.encode());
+    assert_eq!(image, Err(crate::DecodeError::Level { found: newer }));
+}
+
+#[test]
 fn blocks_of_producer_ids_never_overlap() {
     let mut world = World::brokers(2);
     let take = |world: &World, broker, count| {
