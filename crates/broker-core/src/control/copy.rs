@@ -37,6 +37,8 @@ pub(super) struct MetadataCopy<D: Disk> {
     unapplied: VecDeque<(MetadataOffset, Bytes)>,
     /// Where the recovered entries end: before they are durable and applied the broker knows nothing.
     recovered_end: u64,
+    /// The name of the image that this began with may be in the page cache alone, and no entry follows it.
+    opening: bool,
     /// The last offset that was handed out for applying.
     handed: Option<MetadataOffset>,
     writing: Option<ImageWrite>,
@@ -82,6 +84,7 @@ impl<D: Disk> MetadataCopy<D> {
         let unapplied = records.into_iter().map(|(index, bytes)| (offset(index), bytes));
         let copy = Self {
             recovered_end: log.end(),
+            opening: log.is_cutting(),
             log,
             unapplied: unapplied.collect(),
             handed: image.applied(),
@@ -99,7 +102,7 @@ impl<D: Disk> MetadataCopy<D> {
     /// Whether what was recovered is durable and handed out.
     pub(super) fn is_recovered(&self) -> bool {
         let next = self.handed.map_or(0, |offset| index(offset) + 1);
-        self.log.durable_end() >= self.recovered_end && next >= self.recovered_end
+        !self.opening && self.log.durable_end() >= self.recovered_end && next >= self.recovered_end
     }
 
     /// Whether nothing was ever agreed as far as this copy knows.
@@ -198,6 +201,7 @@ impl<D: Disk> MetadataCopy<D> {
         completion: &Completion,
     ) -> Result<(), ControlError> {
         self.log.handle_completion(disk, completion)?;
+        self.opening &= self.log.is_cutting();
         let Some(writing) = self.writing.as_mut() else { return Ok(()) };
         match writing.step {
             WriteStep::Bytes(ticket) if ticket == completion.ticket => {

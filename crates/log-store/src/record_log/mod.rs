@@ -100,8 +100,9 @@ struct Sync {
 
 impl<D: Disk> RecordLog<D> {
     /// Opens the log in `dir`, made if missing, and gives its records from index `from` on. Files that lie wholly below
-    /// `from` are neither read nor removed. An empty log begins at `from`. What was recovered is durable once the sync
-    /// that this submits has completed.
+    /// `from` are neither read nor removed, nor is a log removed that ends below `from`: only a purge does that. An empty log, or such
+    /// a one, begins at `from`, where nothing is written before the sync that this submits has completed. What was recovered is
+    /// durable then.
     ///
     /// # Errors
     /// A failing disk, and records that are damaged or missing.
@@ -145,7 +146,8 @@ impl<D: Disk> RecordLog<D> {
         self.durable_end
     }
 
-    /// Whether a cut is not durable yet: records appended meanwhile wait in memory.
+    /// Whether a cut, or the beginning of a log that was opened for later records than it has, is not durable yet: records
+    /// appended meanwhile wait in memory.
     #[must_use]
     pub fn is_cutting(&self) -> bool {
         self.cutting

@@ -33,9 +33,16 @@ impl<D: Disk> RecordLog<D> {
             }
         }
         if self.end < from {
-            // All records lie below the first one needed, and none connects with it: a new file begins there.
-            self.remove_all(disk)?;
+            // All records lie below the first one needed, and none connects with it: a new file begins there. They stay until a
+            // purge: what says that they are not needed may be in the page cache alone, and then be lost with the power.
+            self.unread.extend(self.files.keys());
+            self.files.clear();
+            self.dirty.files.clear();
             self.end = from;
+        }
+        if self.files.is_empty() && from > 0 {
+            // Nor is a file made that could outlive it.
+            self.cutting = true;
         }
         self.durable_end = from;
         Ok(records)

@@ -170,8 +170,11 @@ fn a_log_that_is_overtaken_leaves_no_file_behind() {
     assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "k".to_owned())]);
     let mut disk = MemoryDisk::new();
     opened_for_the_last_file(&mut disk);
-    let (log, records) = open(&mut disk, 10).unwrap();
-    assert_eq!((records.len(), log.end(), files(&mut disk)), (0, 10, vec![]));
+    let (mut log, records) = open(&mut disk, 10).unwrap();
+    assert_eq!((records.len(), log.end()), (0, 10));
+    append(&mut log, &mut disk, &["k"]);
+    log.purge(&mut disk, 10).unwrap();
+    assert_eq!(files(&mut disk), [10]);
 }
 
 #[test]
@@ -240,6 +243,32 @@ fn a_log_that_ends_below_the_first_record_needed_begins_there() {
     assert!(records.is_empty());
     append(&mut log, &mut disk, &["k"]);
     assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "k".to_owned())]);
+}
+
+#[test]
+fn a_start_that_needs_only_later_records_removes_none_before_it_is_told_to() {
+    for seed in 0..50 {
+        let mut disk = MemoryDisk::new();
+        let (mut log, _) = open(&mut disk, 0).unwrap();
+        append(&mut log, &mut disk, &["a", "b"]);
+        disk.hold(true);
+        let (mut log, records) = Log::open(&mut disk, LogId(7), "raft", OPTIONS, 10).unwrap();
+        assert_eq!((log.end(), log.durable_end(), records.len()), (10, 10, 0));
+        // What says that only later ones are needed may be lost with the power.
+        log.append(&mut disk, Bytes::from_static(b"c")).unwrap();
+        disk.power_cut(seed);
+        disk.hold(false);
+        let found = texts(&open(&mut disk, 0).unwrap().1);
+        assert_eq!(found, [(0, "a".to_owned()), (1, "b".to_owned())], "seed {seed}");
+        let (mut log, _) = open(&mut disk, 10).unwrap();
+        append(&mut log, &mut disk, &["c"]);
+        disk.power_cut(seed);
+        assert_eq!(texts(&open(&mut disk, 10).unwrap().1), [(10, "c".to_owned())]);
+        assert_eq!(files(&mut disk), [0, 10]);
+        let (mut log, _) = open(&mut disk, 10).unwrap();
+        log.purge(&mut disk, 10).unwrap();
+        assert_eq!(files(&mut disk), [10]);
+    }
 }
 
 #[test]

@@ -233,3 +233,64 @@ impl<D: RaftDisk> Shared<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use log_store::MemoryDisk;
+    use openraft::{CommittedLeaderId, Membership};
+
+    use super::*;
+    use crate::network::encode;
+    use crate::store::Point;
+    use crate::types::{RaftLogId, RaftMembership};
+
+    fn open(disk: &MemoryDisk) -> Opened<MemoryDisk> {
+        let mailbox = Arc::new(Mailbox::new(None, Box::new(|| {})));
+        Files::open(disk.another_handle(), "metadata", mailbox).unwrap()
+    }
+
+    fn settle(files: &mut Files<MemoryDisk>) {
+        while files.take_completions() {}
+        assert!(files.is_settled());
+    }
+
+    /// Points that say that everything up to entry 100 is purged: a snapshot has overtaken the log.
+    fn overtaken() -> Points {
+        let leader = CommittedLeaderId::new(2, log_core::DirectoryId([7; 16]).into());
+        let membership = RaftMembership::new(None, Membership::new(vec![], ()));
+        Points { purged: Some(Point { log_id: RaftLogId::new(leader, 100), membership }), installed: None }
+    }
+
+    #[test]
+    fn a_start_removes_no_entry_for_points_that_may_be_in_the_page_cache_alone() {
+        let (mut kept, mut lost) = (0, 0);
+        for seed in 0..60 {
+            let disk = MemoryDisk::new();
+            let mut files = open(&disk).files;
+            settle(&mut files);
+            for entry in [b"a", b"b", b"c"] {
+                files.log.append(&mut files.disk, Bytes::from_static(entry)).unwrap();
+            }
+            files.log.sync(&mut files.disk);
+            settle(&mut files);
+            disk.hold(true);
+            files.write_points(&encode(&overtaken()).unwrap()).unwrap();
+            disk.kill_process();
+            disk.hold(true);
+            let started = open(&disk);
+            assert_eq!((started.points, started.records.len()), (overtaken(), 0), "the page cache has them");
+            assert!(!started.files.is_settled(), "raft is shown nothing yet");
+            disk.power_cut(seed);
+            disk.hold(false);
+            let mut again = open(&disk);
+            let entries = again.records.len();
+            match again.points.purged {
+                Some(_) => kept += u32::from(entries == 0),
+                None => lost += u32::from(entries == 3),
+            }
+            assert_eq!(kept + lost, u32::try_from(seed).unwrap() + 1, "seed {seed}: {entries} entries");
+            settle(&mut again.files);
+        }
+        assert!(kept > 0 && lost > 0, "{kept} {lost}");
+    }
+}

@@ -223,6 +223,38 @@ fn an_image_from_the_quorum_replaces_the_copy_and_entries_behind_it_follow() {
 }
 
 #[test]
+fn what_a_start_does_for_an_image_that_only_the_page_cache_names_loses_nothing_with_the_power() {
+    let (mut kept, mut lost) = (0, 0);
+    for seed in 0..60 {
+        let mut ahead = Bench::new();
+        ahead.fill(50);
+        let mut bench = Bench::new();
+        bench.fill(2);
+        let behind = bench.image.clone();
+        bench.disk.hold(true);
+        let bytes = ahead.image.encode().into();
+        bench.copy.install(&mut bench.disk, MetadataOffset(50), bytes).unwrap();
+        while !bench.files().contains(&"00000000000000000050.image".to_owned()) {
+            assert!(bench.disk.release_one());
+            bench.settle();
+        }
+        bench.disk.kill_process();
+        bench.disk.hold(true);
+        let mut bench = Bench::open(bench.disk);
+        assert_eq!(bench.image, ahead.image, "the page cache names it");
+        assert!(!bench.copy.is_recovered(), "nobody is shown what may be lost");
+        let next = CommittedEntry { offset: MetadataOffset(51), bytes: None };
+        bench.copy.append(&mut bench.disk, next).unwrap();
+        let again = bench.power_cut(seed);
+        assert!([&behind, &ahead.image].contains(&&again.image), "seed {seed}");
+        assert!(again.copy.is_recovered());
+        kept += u32::from(again.image == ahead.image);
+        lost += u32::from(again.image == behind);
+    }
+    assert!(kept > 0 && lost > 0);
+}
+
+#[test]
 fn entries_shown_again_are_passed_over() {
     let mut bench = Bench::new();
     bench.fill(3);
