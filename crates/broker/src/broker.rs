@@ -8,14 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use broker_core::ExitCode;
-use broker_core::control::{Control, ControlConfig, Recovered};
-use broker_core::{Limits, ShardConfig, ShardId};
+use broker_core::ShardId;
+use broker_core::control::{Control, Recovered};
 use disk::{FileDisk, Waker};
-use log_core::{BrokerId, ClusterId, DirectoryId, Incarnation};
-use log_store::MemoryDisk;
+use log_core::BrokerId;
 use log_store::directory::{set_unknown_topics_aside, write_clean_mark};
 use metadata_core::record::BrowserDoor;
-use metadata_core::{QuorumMember, SoloQuorum};
 use quorum::{ENTRIES_KEPT_BEHIND_SNAPSHOT, RaftQuorum, Start};
 use replica::{PeerEndpoint, Pool, Target};
 use tokio::io::DuplexStream;
@@ -37,6 +35,8 @@ use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToSha
 use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
 use crate::shard_thread::{self, ShardStart};
 use crate::status::Status;
+
+pub(crate) mod memory;
 
 /// Where the quorum keeps its log.
 const RAFT_DIR: &str = "raft";
@@ -90,7 +90,7 @@ impl Broker {
         let own = control.clone();
         let thread = thread::Builder::new()
             .name("broker in memory".to_owned())
-            .spawn(move || serve_in_memory(own, inbox, standing, started))
+            .spawn(move || memory::serve(own, inbox, standing, started))
             .map_err(BootError::Thread)?;
         let clients = waiting.recv().unwrap_or(Err(BootError::Ended))?;
         Ok(Self { addresses: None, control, standing: shown, clients, thread: Some(thread) })
@@ -487,116 +487,4 @@ fn status(
     };
     let (shards, make_token) = (Box::new(ask), Box::new(make_token));
     Status { broker, standing, image: host.image(), peers, shards, make_token }
-}
-
-/// The thread of a broker in memory: Control and its one shard together.
-fn serve_in_memory(
-    control: ControlSender,
-    inbox: mpsc::UnboundedReceiver<ToControl>,
-    standing: watch::Sender<Standing>,
-    started: Started<Clients>,
-) -> ExitCode {
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let _ = started.send(Err(error));
-            return ExitCode::Clean;
-        }
-    };
-    shard_thread::block_on(&runtime, async move {
-        let clock = Clock::start();
-        let disk = MemoryDisk::new();
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let control_config = memory_config();
-        let own = QuorumMember {
-            directory: control_config.directory,
-            broker: control_config.broker,
-            addresses: vec![],
-        };
-        let made = Control::open(clock.now(), control_config, disk.another_handle(), |applied| {
-            SoloQuorum::new(applied, own)
-        });
-        let control_value = match made {
-            Ok(made) => made,
-            Err(error) => {
-                let _ = started.send(Err(error.into()));
-                return ExitCode::Clean;
-            }
-        };
-        let host = ControlHost::new(
-            control_value,
-            vec![sender.clone()],
-            ControlPeers::new(None, None, Gate::default()),
-            clock,
-            standing,
-        );
-        let links = Links { shard: ShardId(0), control, shards: vec![sender.clone()] };
-        let shard = memory_shard_config();
-        spawn_local(shard_thread::serve_memory(shard, disk, links, receiver, clock));
-        let (connect, mut arriving) = mpsc::unbounded_channel();
-        spawn_local(async move {
-            while let Some(stream) = arriving.recv().await {
-                // A shard that is gone drops the stream, which the client sees.
-                let _ = sender.send(ToShard::Memory(stream));
-            }
-        });
-        let connect = move |stream| {
-            // A broker that has ended drops the stream, which the client sees.
-            let _ = connect.send(stream);
-        };
-        let _ = started.send(Ok(Clients { connect: Arc::new(connect) }));
-        drive_memory(&host, inbox).await
-    })
-}
-
-/// How often a broker in memory looks at its disk and its quorum: they have answered before they are asked, and wake nobody.
-pub(crate) const MEMORY_LOOK: std::time::Duration = std::time::Duration::from_millis(1);
-
-async fn drive_memory(
-    host: &Rc<ControlHost<MemoryDisk, SoloQuorum>>,
-    inbox: mpsc::UnboundedReceiver<ToControl>,
-) -> ExitCode {
-    let looking = Rc::clone(host);
-    spawn_local(async move {
-        loop {
-            looking.with(|control, now| {
-                control.handle_quorum(now);
-                control.handle_disk(now);
-            });
-            tokio::time::sleep(MEMORY_LOOK).await;
-        }
-    });
-    host.run(inbox).await.0
-}
-
-fn memory_config() -> ControlConfig {
-    ControlConfig {
-        broker: BrokerId(1),
-        directory: DirectoryId([1; 16]),
-        cluster_id: ClusterId([1; 16]),
-        forms: true,
-        incarnation: Incarnation(1),
-        clean: true,
-        rack: None,
-        endpoints: vec![metadata_core::Endpoint {
-            listener: metadata_core::Listener::Kafka,
-            host: "memory".to_owned(),
-            port: 0,
-        }],
-        shards: 1,
-        feature_level_max: metadata_core::record::FEATURE_LEVEL_MAX,
-        feature_level_calm: metadata_core::controller::FEATURE_LEVEL_CALM,
-        cluster_configs: Vec::new(),
-        seed: crate::random::bytes(),
-        crc: boot::CRC,
-    }
-}
-
-fn memory_shard_config() -> ShardConfig {
-    ShardConfig {
-        limits: Limits::default(),
-        log_dir: "memory".into(),
-        reserve_bytes: 0,
-        ..boot::shard_config(&Config::default(), BrokerId(1), true, 0, 1)
-    }
 }

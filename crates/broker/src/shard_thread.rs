@@ -96,7 +96,7 @@ pub(crate) async fn serve_memory(
     spawn_local(async move {
         loop {
             wake.notify_one();
-            tokio::time::sleep(crate::broker::MEMORY_LOOK).await;
+            tokio::time::sleep(crate::broker::memory::LOOK).await;
         }
     });
     run(ShardStart { config, disk, disk_wake, links, inbox, peers: None, doors: None, clock }).await;
