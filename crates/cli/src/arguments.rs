@@ -46,9 +46,14 @@ pub(crate) struct Connection {
     #[arg(long, env = "HIGHWATER_CA", hide_env_values = true, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// How long to wait for an answer
-    #[arg(long, default_value = "30s", value_parser = number::parse_duration, value_name = "DURATION")]
+    /// How long the command may wait for brokers, from its start to its end
+    #[arg(long, default_value = "30s", value_parser = number::parse_timeout, value_name = "DURATION")]
     pub(crate) timeout: Duration,
+}
+
+/// What `--timeout` is for commands that go on as long as there are records.
+pub(crate) fn timeout_of_records(until: &'static str) -> impl Fn(clap::Arg) -> clap::Arg {
+    move |timeout| timeout.help(format!("How long brokers may take until {until}"))
 }
 
 /// A setting of a topic, as `KEY=VALUE`.

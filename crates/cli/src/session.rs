@@ -1,13 +1,14 @@
 //! A connection to a cluster for one command, and what its errors mean to the person who typed the command.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use highwater_client::{Admin, CallerProblem, Client, ClientError, Damage, ErrorCode, NetworkCause};
+use highwater_client::{Admin, CallerProblem, Client, ClientError, Damage, ErrorCode, NetworkCause, Waiting};
 
 use crate::arguments::Connection;
 use crate::failure::{Code, Failure, Outcome};
 use crate::nearest::nearest;
+use crate::output::number;
 
 /// How long a topic may be unknown: longer than a broker lags behind the one that made it, and no longer, since a person waits.
 const UNKNOWN_TOPIC_WAIT: Duration = Duration::from_millis(700);
@@ -15,29 +16,73 @@ const UNKNOWN_TOPIC_WAIT: Duration = Duration::from_millis(700);
 /// How long one broker may take to tell what only completes a table: it may just have died, and a person waits.
 const ASIDE_WAIT: Duration = Duration::from_secs(3);
 
-/// A connected client.
+/// How long the answer to one request may take however long the command may: another broker may have it.
+const REQUEST_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How much later than the client a command gives up by itself: the client's own error names the cause.
+const AFTER_THE_CLIENT: Duration = Duration::from_millis(250);
+
+/// A connected client, and how long its command may still wait for brokers.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
     bootstrap: String,
+    /// As `--timeout` has it.
+    pub(crate) timeout: Duration,
+    deadline: Instant,
 }
 
 impl Session {
     pub(crate) async fn open(connection: &Connection) -> Outcome<Self> {
+        let timeout = connection.timeout;
+        let deadline = deadline(timeout);
         let mut builder = Client::builder(connection.bootstrap.clone())
             .client_id("highwater-cli")
-            .call_timeout(connection.timeout)
-            .request_timeout(connection.timeout)
+            .call_timeout(timeout)
+            .request_timeout(timeout.min(REQUEST_WAIT_MAX))
             .unknown_topic_wait(UNKNOWN_TOPIC_WAIT);
         if let Some(ca) = &connection.ca {
             builder = builder.ca_file(ca);
         }
         let client = builder.connect().await.map_err(|error| unreached(&connection.bootstrap, &error))?;
-        Ok(Self { client, bootstrap: connection.bootstrap.clone() })
+        Ok(Self { client, bootstrap: connection.bootstrap.clone(), timeout, deadline })
     }
 
+    /// The administrator's calls. To be asked for before each: a call takes no longer than what those before it left of the
+    /// command's time.
     pub(crate) fn admin(&self) -> Admin {
-        self.client.admin()
+        self.client.admin().call_timeout(self.remaining())
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The same with all of the time again: a person was asked meanwhile.
+    pub(crate) fn anew(&self) -> Self {
+        Self { deadline: deadline(self.timeout), ..self.clone() }
+    }
+
+    /// What has to happen in the rest of the command's time.
+    pub(crate) async fn in_time<T>(&self, waiting: &str, work: impl Future<Output = T>) -> Outcome<T> {
+        let happened = tokio::time::timeout(self.remaining() + AFTER_THE_CLIENT, work).await;
+        happened.map_err(|_| self.overdue(waiting))
+    }
+
+    /// What may take as long as the whole command, such as each of many records.
+    pub(crate) async fn patiently<T>(&self, waiting: &str, work: impl Future<Output = T>) -> Outcome<T> {
+        self.anew().in_time(waiting, work).await
+    }
+
+    /// What may take as long as the whole command, from `began` on; nothing if it takes longer.
+    pub(crate) async fn since<T>(&self, began: Instant, work: impl Future<Output = T>) -> Option<T> {
+        let rest = (self.timeout + AFTER_THE_CLIENT).saturating_sub(began.elapsed());
+        tokio::time::timeout(rest, work).await.ok()
+    }
+
+    fn overdue(&self, waiting: &str) -> Failure {
+        let what = format!("{waiting} did not happen within {}", number::duration(self.timeout));
+        Failure::new(Code::Unreachable, what).or("highwater cluster status shows which nodes are there")
     }
 
     /// What an error of the client means for the command.
@@ -45,7 +90,13 @@ impl Session {
         if matches!(error, ClientError::Network(_)) {
             return unreached(&self.bootstrap, error);
         }
-        explained(error)
+        match error.clone() {
+            // What the calls before it took is part of the command's time.
+            ClientError::TimedOut { waiting: waiting @ Waiting::Answer, cause, place, .. } => {
+                explained(&ClientError::TimedOut { waiting, after: self.timeout, cause, place })
+            }
+            error => explained(&error),
+        }
     }
 
     /// The same for an error that is about a topic: one that does not exist is answered with the one that was meant.
@@ -67,7 +118,16 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::new(Code::Failed, format!("no thread can be started: {error}")))?;
-    runtime.block_on(work)
+    let outcome = runtime.block_on(work);
+    // The system may still be looking up a name that nobody waits for any more.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A time limit that no clock can show is none: a day later is as good.
+fn deadline(timeout: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400))
 }
 
 /// What one broker tells to complete a table; nothing if it refuses or does not answer soon.
@@ -142,17 +202,37 @@ const fn code_of(error: &ClientError) -> Code {
     }
 }
 
-fn next_step(error: &ClientError) -> Option<&'static str> {
+fn next_step(error: &ClientError) -> Option<String> {
+    let why =
+        leaderless(error).map(|topic| format!("highwater topic describe {topic} shows why nobody leads"));
     match error {
         ClientError::UnknownOutcome { .. } => {
-            return Some("it may have been done or not; look before doing it again");
+            let look = why.unwrap_or_else(|| "look before doing it again".to_owned());
+            return Some(format!("it may have been done or not; {look}"));
         }
+        ClientError::TimedOut { .. } if why.is_some() => return why,
         ClientError::Caller { problem: CallerProblem::Option { option: "ca_file", .. }, .. } => {
-            return Some(NAME_CA);
+            return Some(NAME_CA.to_owned());
         }
         _ => {}
     }
-    Some(match error.broker_code()? {
+    next_step_for(error.broker_code()?).map(str::to_owned)
+}
+
+/// The topic of a partition that was waited for in vain since it has no leader, or one that can do nothing.
+fn leaderless(error: &ClientError) -> Option<&str> {
+    match error {
+        ClientError::TimedOut { cause: Some(cause), .. }
+        | ClientError::UnknownOutcome { cause: Some(cause), .. } => leaderless(cause),
+        ClientError::Broker {
+            code: ErrorCode::LeaderNotAvailable | ErrorCode::KafkaStorageError, ..
+        } => error.topic(),
+        _ => None,
+    }
+}
+
+const fn next_step_for(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
         ErrorCode::TopicAlreadyExists => {
             "highwater topic describe shows it; --if-not-exists accepts it as it is"
         }

@@ -1,5 +1,6 @@
 //! The administrator's calls: to whom they go, when they are tried again, and what their answers mean.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Call {
     question: AdminCall,
+    limit: Duration,
     deadline: MonoTime,
     not_before: MonoTime,
     in_flight: bool,
@@ -85,6 +87,7 @@ impl Calls {
         now: Now,
         id: CallId,
         question: AdminCall,
+        limit: Option<Duration>,
     ) {
         if let Err(error) = check(&question) {
             return core.answer(id, Err(error));
@@ -93,7 +96,7 @@ impl Calls {
         if let AdminCall::ListOffsets(asked) = &question {
             for (index, (topic, partition, spec)) in asked.iter().enumerate() {
                 let asker = Asker::Call { call: id, index };
-                queries.ask(core, now, asker, (Arc::clone(topic), *partition), *spec);
+                queries.ask(core, now, asker, (Arc::clone(topic), *partition), *spec, limit);
             }
             offsets = vec![None; asked.len()];
         }
@@ -101,9 +104,11 @@ impl Calls {
             AdminCall::ListGroups => Census::begin(core),
             _ => Census::default(),
         };
+        let limit = limit.unwrap_or(core.options.call_timeout);
         let call = Call {
             question,
-            deadline: now.mono.after(core.options.call_timeout),
+            limit,
+            deadline: now.mono.after(limit),
             not_before: now.mono,
             in_flight: false,
             failures: 0,
@@ -124,15 +129,20 @@ impl Calls {
         for id in ids {
             let Some(call) = self.open.get_mut(&id) else { continue };
             // Questions for offsets have their own time limits.
-            if call.in_flight || matches!(call.question, AdminCall::ListOffsets(_)) {
+            if matches!(call.question, AdminCall::ListOffsets(_)) {
                 continue;
             }
             if call.deadline <= now.mono {
+                // An answer that comes later is nobody's.
+                call.may_be_done |= call.in_flight;
                 let error = call.timed_out(core);
                 self.finish(core, id, Err(error));
-            } else if let Some(groups) = call.listed(core) {
+            } else if !call.in_flight
+                && let Some(groups) = call.listed(core)
+            {
                 self.finish(core, id, Ok(Answer::Admin(AdminAnswer::Groups(groups))));
-            } else if call.not_before <= now.mono
+            } else if !call.in_flight
+                && call.not_before <= now.mono
                 && let Some(connection) = call.connection(core, now)
             {
                 let sent = call.send(core, now, connection, id);
@@ -145,9 +155,9 @@ impl Calls {
 
     pub(crate) fn poll_timeout(&self, now: Now) -> Option<MonoTime> {
         let own = self.open.values().filter(|call| !matches!(call.question, AdminCall::ListOffsets(_)));
-        let waiting = own.filter(|call| !call.in_flight);
-        let retry = waiting.clone().map(|call| call.not_before).filter(|at| *at > now.mono).min();
-        earliest(retry, waiting.map(|call| call.deadline).min())
+        let waiting = own.clone().filter(|call| !call.in_flight);
+        let retry = waiting.map(|call| call.not_before).filter(|at| *at > now.mono).min();
+        earliest(retry, own.map(|call| call.deadline).min())
     }
 
     pub(crate) fn on_answer(
@@ -276,7 +286,7 @@ impl Call {
         if self.may_be_done && self.changes_something() {
             return ClientError::UnknownOutcome { cause, place };
         }
-        ClientError::TimedOut { waiting: Waiting::Answer, after: core.options.call_timeout, cause, place }
+        ClientError::TimedOut { waiting: Waiting::Answer, after: self.limit, cause, place }
     }
 
     const fn changes_something(&self) -> bool {

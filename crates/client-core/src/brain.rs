@@ -232,10 +232,15 @@ impl ClientBrain {
         }
     }
 
-    /// Asks something as an administrator.
+    /// Asks something as an administrator; it fails when it is not answered within the call timeout.
     pub fn admin(&mut self, now: Now, call: CallId, question: AdminCall) {
+        self.admin_within(now, call, question, None);
+    }
+
+    /// The same with a time limit of its own; none is the call timeout.
+    pub fn admin_within(&mut self, now: Now, call: CallId, question: AdminCall, limit: Option<Duration>) {
         self.at(now);
-        self.calls.ask(&mut self.core, &mut self.queries, now, call, question);
+        self.calls.ask(&mut self.core, &mut self.queries, now, call, question, limit);
     }
 
     /// The next thing to do. To be called until it gives `None`, after every other call.

@@ -50,6 +50,8 @@ pub(crate) struct Cluster {
 pub(crate) struct Topic {
     pub(crate) id: Uuid,
     pub(crate) partitions: BTreeMap<u32, Leader>,
+    /// What is known of the replicas of those that nobody leads.
+    leaderless: BTreeMap<u32, Arc<str>>,
     /// Why there are no partitions.
     error: Option<ErrorCode>,
     /// Since when brokers say that they do not know it.
@@ -126,6 +128,13 @@ impl Cluster {
         self.topics.get(topic)?.partitions.get(&partition).copied()
     }
 
+    /// Why a partition has no leader, if brokers say that it has none: the cause for whoever waits for one in vain.
+    pub(crate) fn leaderless(&self, topic: &Arc<str>, partition: u32) -> Option<ClientError> {
+        let why = self.topics.get(topic)?.leaderless.get(&partition)?;
+        let place = Place::partition(topic, partition);
+        Some(ClientError::broker(ErrorCode::LeaderNotAvailable, Some(Arc::clone(why)), place))
+    }
+
     pub(crate) fn topic_id(&self, topic: &Arc<str>) -> Uuid {
         self.topics.get(topic).map_or(Uuid::NONE, |topic| topic.id)
     }
@@ -178,7 +187,13 @@ impl Cluster {
         at.filter(|at| *at > now.mono && !self.in_flight)
     }
 
-    fn update_topic(&mut self, now: Now, unknown_wait: Duration, answer: &MetadataTopic<'_>) -> bool {
+    fn update_topic(
+        &mut self,
+        now: Now,
+        unknown_wait: Duration,
+        answer: &MetadataTopic<'_>,
+        live: &BTreeSet<i32>,
+    ) -> bool {
         let Some(name) = answer.name.as_deref().map(Arc::<str>::from) else { return true };
         if !self.interest.contains_key(&name) {
             return true;
@@ -187,6 +202,7 @@ impl Cluster {
         let mut topic = Topic {
             id: answer.topic_id,
             partitions: BTreeMap::new(),
+            leaderless: BTreeMap::new(),
             error: (!answer.error_code.is_ok()).then_some(answer.error_code),
             unknown_since: None,
             given_up: false,
@@ -210,6 +226,9 @@ impl Cluster {
             let old = same.as_ref().and_then(|before| before.partitions.get(&index));
             let leader = newest(old, partition);
             settled &= leader.broker.is_some();
+            if leader.broker.is_none() {
+                topic.leaderless.insert(index, why_leaderless(partition, live).into());
+            }
             topic.partitions.insert(index, leader);
         }
         self.topics.insert(name, topic);
@@ -225,6 +244,24 @@ fn newest(old: Option<&Leader>, answer: &MetadataPartition) -> Leader {
         Some(old) if told.epoch >= 0 && told.epoch < old.epoch => *old,
         _ => told,
     }
+}
+
+/// What the answer tells of the replicas of a partition that nobody leads. One that is offline though its broker is there is
+/// damaged, or on a disk that cannot be read.
+fn why_leaderless(answer: &MetadataPartition, live: &BTreeSet<i32>) -> String {
+    let named = |nodes: Vec<i32>, what: &str| {
+        let ids = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+        (!nodes.is_empty()).then(|| format!("{what} {noun} {ids}"))
+    };
+    let offline = answer.offline_replicas.iter().copied();
+    let (damaged, down) = offline.partition(|node| live.contains(node));
+    let told: Vec<String> =
+        [named(damaged, "damaged on"), named(down, "not there on")].into_iter().flatten().collect();
+    if told.is_empty() {
+        return "the partition has no leader".to_owned();
+    }
+    format!("the partition has no leader; its replicas: {}", told.join(", "))
 }
 
 impl Core {
@@ -291,11 +328,12 @@ impl Core {
         }
         self.cluster.controller = (answer.controller_id >= 0).then_some(answer.controller_id);
         let mut settled = !brokers.is_empty();
+        let live: BTreeSet<i32> = answer.brokers.iter().map(|broker| broker.node_id).collect();
         let answered: BTreeSet<&str> =
             answer.topics.iter().filter_map(|topic| topic.name.as_deref()).collect();
         settled &= self.cluster.interest.keys().all(|name| answered.contains(&**name));
         for topic in &answer.topics {
-            settled &= self.cluster.update_topic(now, self.options.unknown_topic_wait, topic);
+            settled &= self.cluster.update_topic(now, self.options.unknown_topic_wait, topic, &live);
         }
         // A leader that cannot be reached is about to be another one: the news is waited for, not just the leader.
         settled &= !self.cluster.is_led_by_any(&self.network.brokers_in_trouble(now));

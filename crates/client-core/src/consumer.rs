@@ -285,7 +285,7 @@ impl Consumer {
             part.state = PartState::Asking;
             let asker =
                 Asker::Consumer { consumer: self.handle, generation: part.generation, why: Why::Begin };
-            queries.ask(core, now, asker, key.clone(), spec);
+            queries.ask(core, now, asker, key.clone(), spec, None);
         }
     }
 
@@ -323,7 +323,7 @@ impl Consumer {
         part.state = PartState::Asking;
         let why = Why::LostStart { position };
         let asker = Asker::Consumer { consumer: self.handle, generation: part.generation, why };
-        queries.ask(core, now, asker, key.clone(), OffsetSpec::Earliest);
+        queries.ask(core, now, asker, key.clone(), OffsetSpec::Earliest, None);
     }
 
     fn on_lost_start(
@@ -339,7 +339,7 @@ impl Consumer {
         if position >= log_start {
             let why = Why::LostEnd { position };
             let asker = Asker::Consumer { consumer: self.handle, generation: part.generation, why };
-            return queries.ask(core, now, asker, key.clone(), OffsetSpec::Latest);
+            return queries.ask(core, now, asker, key.clone(), OffsetSpec::Latest, None);
         }
         match self.options.on_lost_position {
             OnLostPosition::Earliest => {
@@ -388,10 +388,17 @@ impl Consumer {
             self.opening = None;
             core.answer(call, Ok(Answer::Done));
         } else if deadline <= now.mono {
-            let cause = core.network.last_error().cloned().map(|error| Box::new(error.into()));
-            let waiting = if self.member.is_some() { Waiting::Group } else { Waiting::Metadata };
-            let after = core.options.call_timeout;
-            self.fail(core, ClientError::TimedOut { waiting, after, cause, place: Place::NOWHERE });
+            let unplaced = self.parts.iter().find(|(_, part)| !positioned(part)).map(|(key, _)| key.clone());
+            let leaderless = unplaced.as_ref().and_then(|key| core.cluster.leaderless(&key.0, key.1));
+            let cause = leaderless.or_else(|| core.network.last_error().cloned().map(Into::into));
+            let waiting = match unplaced {
+                Some(_) => Waiting::Position,
+                None if self.member.is_some() => Waiting::Group,
+                None => Waiting::Metadata,
+            };
+            let place = unplaced.map_or(Place::NOWHERE, |key| Place::partition(&key.0, key.1));
+            let (after, cause) = (core.options.call_timeout, cause.map(Box::new));
+            self.fail(core, ClientError::TimedOut { waiting, after, cause, place });
         }
     }
 }

@@ -235,6 +235,8 @@ pub enum Waiting {
     Bootstrap,
     /// A place in a group.
     Group,
+    /// Where a consumer begins in a partition.
+    Position,
 }
 
 /// What is wrong with bytes from a broker.
@@ -511,6 +513,7 @@ impl fmt::Display for Waiting {
             Self::Answer => "an answer",
             Self::Bootstrap => "a connection to any of the given addresses",
             Self::Group => "joining the group",
+            Self::Position => "finding where to begin",
         })
     }
 }

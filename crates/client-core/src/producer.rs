@@ -392,7 +392,7 @@ impl Producer {
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
             let expired = lane.take_expired(now.mono, self.options.delivery_timeout);
             for batch in expired {
-                let cause = batch.last_error.clone();
+                let cause = core.cluster.leaderless(&key.0, key.1).or_else(|| batch.last_error.clone());
                 if batch.may_be_appended {
                     self.needs_new_id |= self.options.idempotent;
                     let place = Place::partition(&key.0, key.1);
@@ -452,7 +452,12 @@ impl Producer {
         partition: u32,
         cause: Option<ClientError>,
     ) -> ClientError {
-        let cause = cause.or_else(|| core.network.last_error().cloned().map(Into::into)).map(Box::new);
+        let cause = core
+            .cluster
+            .leaderless(topic, partition)
+            .or(cause)
+            .or_else(|| core.network.last_error().cloned().map(Into::into))
+            .map(Box::new);
         let (waiting, after) = (Waiting::Delivery, self.options.delivery_timeout);
         ClientError::TimedOut { waiting, after, cause, place: Place::partition(topic, partition) }
     }

@@ -1,5 +1,6 @@
 //! Questions for offsets (by time, or the ends), from consumers and admins alike: those to the same leader share a request.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -69,6 +70,7 @@ struct Query {
     in_flight: bool,
     not_before: MonoTime,
     failures: u32,
+    limit: Duration,
     deadline: MonoTime,
     last_error: Option<ClientError>,
 }
@@ -81,9 +83,10 @@ impl Queries {
         asker: Asker,
         (topic, partition): (Arc<str>, u32),
         spec: OffsetSpec,
+        limit: Option<Duration>,
     ) {
+        let limit = limit.unwrap_or(core.options.call_timeout);
         core.cluster.add_interest(&topic, false);
-        let deadline = now.mono.after(core.options.call_timeout);
         let (not_before, failures, last_error) = (now.mono, 0, None);
         let query = Query {
             asker,
@@ -93,7 +96,8 @@ impl Queries {
             in_flight: false,
             not_before,
             failures,
-            deadline,
+            limit,
+            deadline: now.mono.after(limit),
             last_error,
         };
         self.open.insert(self.next, query);
@@ -107,7 +111,8 @@ impl Queries {
         let mut done = Vec::new();
         let mut by_leader: BTreeMap<i32, Vec<u64>> = BTreeMap::new();
         for (id, query) in &self.open {
-            if query.in_flight || (query.not_before > now.mono && query.deadline > now.mono) {
+            // An answer that comes after the time is over is nobody's.
+            if query.deadline > now.mono && (query.in_flight || query.not_before > now.mono) {
                 continue;
             }
             match leader_of(core, query, now) {
@@ -130,8 +135,8 @@ impl Queries {
 
     pub(crate) fn poll_timeout(&self, now: Now) -> Option<MonoTime> {
         let waiting = self.open.values().filter(|query| !query.in_flight);
-        let retry = waiting.clone().map(|query| query.not_before).filter(|at| *at > now.mono).min();
-        earliest(retry, waiting.map(|query| query.deadline).min())
+        let retry = waiting.map(|query| query.not_before).filter(|at| *at > now.mono).min();
+        earliest(retry, self.open.values().map(|query| query.deadline).min())
     }
 
     pub(crate) fn on_answer(
@@ -252,11 +257,13 @@ impl Queries {
 fn leader_of(core: &Core, query: &Query, now: Now) -> Result<Option<i32>, ClientError> {
     let place = Place::partition(&query.topic, query.partition);
     if query.deadline <= now.mono {
-        let cause = query.last_error.clone().or_else(|| core.network.last_error().cloned().map(Into::into));
+        let leaderless = core.cluster.leaderless(&query.topic, query.partition);
+        let last = || core.network.last_error().cloned().map(Into::into);
+        let cause = leaderless.or_else(|| query.last_error.clone()).or_else(last);
         if let Some(unsupported @ ClientError::Unsupported { .. }) = cause {
             return Err(unsupported);
         }
-        let (waiting, after) = (Waiting::Answer, core.options.call_timeout);
+        let (waiting, after) = (Waiting::Answer, query.limit);
         return Err(ClientError::TimedOut { waiting, after, cause: cause.map(Box::new), place });
     }
     match core.cluster.topic(&query.topic) {

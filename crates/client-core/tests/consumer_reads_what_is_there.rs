@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_client_core::{
-    ConsumerHandle, ConsumerOptions, ErrorCode, OnLostPosition, ProducerOptions, Start, Subscription,
+    ClientOptions, ConsumerHandle, ConsumerOptions, ErrorCode, OnLostPosition, ProducerOptions, Start,
+    Subscription,
 };
 use kafka_wire::ApiKey;
 use world::{Fault, World, from_the_beginning, text, to_zero};
@@ -273,4 +274,20 @@ fn a_batch_that_the_reader_refuses_stops_its_partition_until_a_seek() {
     assert!(world.buffer(consumer).next_batch().is_none());
     world.seek(consumer, "t", 0, Start::Offset(batch.next_offset()));
     read_numbers(&mut world, consumer, batch.next_offset(), 3);
+}
+
+#[test]
+fn a_place_to_begin_that_nobody_tells_is_named_with_the_reason() {
+    let options = ClientOptions { call_timeout: Duration::from_secs(8), ..ClientOptions::default() };
+    let mut world = World::with(12, 1, options);
+    world.cluster.create("t", 2);
+    let partition = world.cluster.partition("t", 1);
+    (partition.leader, partition.offline) = (-1, vec![1]);
+    let failed = world.consumer(ConsumerOptions::new(Subscription::Topics(vec!["t".into()])));
+    let text = failed.expect_err("nobody leads the second partition").to_string();
+    assert!(
+        text.starts_with("finding where to begin did not happen within 8000 ms (topic t, partition 1)"),
+        "{text}"
+    );
+    assert!(text.contains("damaged on node 1"), "{text}");
 }

@@ -474,3 +474,24 @@ fn a_new_leader_is_found_soon_however_long_the_dead_one_was_tried() {
         assert!(asked < 45, "{asked} questions for metadata");
     }
 }
+
+#[test]
+fn a_record_that_nobody_leads_for_fails_with_the_reason() {
+    for (offline, reason) in [
+        (vec![1, 9], "the partition has no leader; its replicas: damaged on node 1, not there on node 9"),
+        (vec![2, 3], "the partition has no leader; its replicas: damaged on nodes 2, 3"),
+        (vec![], "LEADER_NOT_AVAILABLE: the partition has no leader (topic t"),
+    ] {
+        let mut world = World::new(11, 3);
+        world.cluster.create("t", 1);
+        let partition = world.cluster.partition("t", 0);
+        (partition.leader, partition.offline) = (-1, offline);
+        let options =
+            ProducerOptions { delivery_timeout: Duration::from_secs(8), ..ProducerOptions::default() };
+        let producer = world.producer(options);
+        let failed = world.send(producer, &to_zero("t", "x")).expect_err("nobody leads");
+        assert_eq!(failed.code(), "TIMED_OUT");
+        assert!(failed.to_string().contains(reason), "{failed}");
+        assert!(world.now.0 < 9_000_000_000);
+    }
+}

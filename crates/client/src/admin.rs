@@ -1,6 +1,7 @@
 //! Topics, settings, offsets and the cluster, for administrators; groups are in `admin/groups.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use client_core::admin::{
     AdminAnswer, AdminCall, ClusterDescription, ConfigChange, ConfigEntry, ConfigResource, CreatedTopic,
@@ -15,16 +16,26 @@ mod groups;
 
 /// The administrator's calls. Cheap to clone; made by [`Client::admin`](crate::Client::admin).
 ///
-/// Each call is tried again while that can help, until the client's call timeout. Dropping a call's future does not
+/// Each call is tried again while that can help, until the client's call timeout or that of this handle
+/// ([`call_timeout`](Self::call_timeout)). Dropping a call's future does not
 /// take back what was sent.
 #[derive(Clone, Debug)]
 pub struct Admin {
     remote: Arc<Remote>,
+    /// None is the client's call timeout.
+    limit: Option<Duration>,
 }
 
 impl Admin {
     pub(crate) const fn new(remote: Arc<Remote>) -> Self {
-        Self { remote }
+        Self { remote, limit: None }
+    }
+
+    /// The same calls with another time limit than the client's: also one that a broker has got and does not answer fails then.
+    #[must_use]
+    pub const fn call_timeout(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
     }
 
     /// Creates a topic. If the connection is lost on the way and the topic is found to exist on the next try, it
@@ -233,11 +244,11 @@ impl Admin {
     ) -> Result<Vec<Result<PartitionOffset, ClientError>>, ClientError> {
         let topic = topic.into();
         let asked = partitions.into_iter().map(|partition| (Arc::clone(&topic), partition, spec)).collect();
-        self.remote.list_offsets(asked).await
+        self.remote.list_offsets(asked, self.limit).await
     }
 
     async fn call(&self, call: AdminCall) -> Result<AdminAnswer, ClientError> {
-        self.remote.admin(call).await
+        self.remote.admin(call, self.limit).await
     }
 }
 

@@ -290,7 +290,7 @@ impl Consumer {
     pub async fn end_offsets(&mut self) -> Result<Vec<(Arc<str>, u32, i64)>, ClientError> {
         let assigned = self.assignment();
         let asked = assigned.iter().map(|(topic, index)| (Arc::clone(topic), *index, OffsetSpec::Latest));
-        let answers = self.link.remote().list_offsets(asked.collect()).await?;
+        let answers = self.link.remote().list_offsets(asked.collect(), None).await?;
         let mut ends = Vec::with_capacity(assigned.len());
         for ((topic, partition), answer) in assigned.into_iter().zip(answers) {
             ends.push((topic, partition, answer?.offset.unwrap_or(0)));

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use client_core::error::ClientError;
 use client_core::{
@@ -47,7 +48,8 @@ pub(crate) enum Command {
     Stop(ConsumerHandle, Arc<str>, u32),
     Commit(ConsumerHandle, Reply),
     CloseConsumer(ConsumerHandle, Option<Reply>),
-    Admin(client_core::admin::AdminCall, Reply),
+    /// With its time limit; none is the client's call timeout.
+    Admin(client_core::admin::AdminCall, Option<Duration>, Reply),
     Close(Reply),
 }
 
@@ -202,9 +204,9 @@ impl Driver {
                 self.brain.close_consumer(now, handle, call);
                 self.consumers.remove(&handle);
             }
-            Command::Admin(question, reply) => {
+            Command::Admin(question, limit, reply) => {
                 let call = self.new_call(reply);
-                self.brain.admin(now, call, question);
+                self.brain.admin_within(now, call, question, limit);
             }
             Command::Close(reply) => self.begin_closing(Some(reply)),
         }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use futures_util::FutureExt;
 use highwater_client::{ClientError, ConsumedRecord, Consumer, Start, TopicDescription};
 
-use crate::arguments::Connection;
+use crate::arguments::{Connection, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lines::{LineShape, RecordParts};
 use crate::output::{self, number};
@@ -20,6 +20,10 @@ use crate::session::{Session, block_on};
 /// Reads all partitions of a topic, from its end unless --from says otherwise, until Ctrl-C, --count or --exit-at-end
 /// ends it. Records go to the standard output, everything else to the error output.
 #[derive(Debug, Args)]
+#[command(mut_arg(
+    "timeout",
+    timeout_of_records("reading begins, and with --exit-at-end until the next record")
+))]
 pub(crate) struct Consume {
     /// The topic
     topic: String,
@@ -95,9 +99,9 @@ impl Consume {
         let shape = LineShape { key_separator: self.key_separator.clone(), headers: self.headers };
         let writer = Writer { shape, as_json, out: io::stdout(), buffer: Vec::new(), written: 0 };
         let ended = self.pump(&session, &mut consumer, writer).await;
-        let closed = consumer.close().await;
+        let closed = session.patiently("leaving", consumer.close()).await;
         ended?;
-        closed.map_err(|error| session.failure(&error))
+        closed?.map_err(|error| session.failure(&error))
     }
 
     fn chosen(&self, topic: &TopicDescription) -> Outcome<Vec<u32>> {
@@ -135,7 +139,8 @@ impl Consume {
         if self.exit_at_end {
             builder = builder.until_end();
         }
-        builder.build().await.map_err(|error| session.failure(&error))
+        let built = session.in_time("finding where to begin", builder.build()).await?;
+        built.map_err(|error| session.failure(&error))
     }
 
     async fn pump<W: Write>(
@@ -146,7 +151,8 @@ impl Consume {
     ) -> Outcome {
         let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
         loop {
-            let record = match next(consumer, &mut writer, &mut interrupt).await? {
+            let limit = self.exit_at_end.then_some(session);
+            let record = match next(consumer, &mut writer, &mut interrupt, limit).await? {
                 Next::Record(record) => record,
                 Next::Ended => return writer.flush(),
                 Next::Interrupted => {
@@ -169,6 +175,9 @@ impl Consume {
     }
 }
 
+/// What is waited for when a record is there and does not come.
+const NEXT_RECORD: &str = "the next record, which is there,";
+
 enum Next {
     Record(ConsumedRecord),
     Ended,
@@ -176,18 +185,26 @@ enum Next {
     Failed(ClientError),
 }
 
-/// The next record. What is written so far is shown before waiting for it.
+/// The next record. What is written so far is shown before waiting for it; where it is known to be there, it is waited for
+/// as long as the session says.
 async fn next<W: Write>(
     consumer: &mut Consumer,
     writer: &mut Writer<W>,
     interrupt: &mut (impl Future<Output = io::Result<()>> + Unpin),
+    limit: Option<&Session>,
 ) -> Outcome<Next> {
     let result = match consumer.try_next().now_or_never() {
         Some(result) => result,
         None => {
             writer.flush()?;
+            let record = async {
+                match limit {
+                    Some(session) => session.patiently(NEXT_RECORD, consumer.try_next()).await,
+                    None => Ok(consumer.try_next().await),
+                }
+            };
             tokio::select! {
-                result = consumer.try_next() => result,
+                result = record => result?,
                 _ = interrupt => return Ok(Next::Interrupted),
             }
         }

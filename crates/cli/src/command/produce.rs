@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ use highwater_client::{Acks, ClientError, Compression, Header, Pending, Producer
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::arguments::{Connection, Setting};
+use crate::arguments::{Connection, Setting, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lines::{LineFault, LineReader, LineShape};
 use crate::output::progress::Progress;
@@ -26,6 +26,10 @@ use crate::session::{Session, block_on};
 /// Reads lines from files, or from the standard input, and sends each as a record. The last one is answered for when
 /// the command ends.
 #[derive(Debug, Args)]
+#[command(mut_arg(
+    "timeout",
+    timeout_of_records("they are connected to, and then for each record until it is acknowledged")
+))]
 pub(crate) struct Produce {
     /// The topic
     topic: String,
@@ -222,6 +226,7 @@ impl Produce {
             .compression(self.compression.into())
             .batch_bytes_max(batch_bytes)
             .linger(self.linger)
+            .delivery_timeout(self.connection.timeout)
             .auto_create_topics(self.create)
             .build();
         built.map_err(|error| session.failure(&error))
@@ -328,7 +333,26 @@ struct Sending<'a> {
     records: u64,
     bytes: u64,
     /// The last record of each chunk that is not answered: enough to notice a failure while more is read.
-    unanswered: VecDeque<Pending>,
+    unanswered: VecDeque<(Instant, Pending)>,
+}
+
+/// Why a record has no acknowledgement.
+enum Unsent {
+    Error(ClientError),
+    /// A broker has it and does not answer.
+    Overdue,
+}
+
+/// Waits for a failure of what was sent; for ever if there is none.
+async fn first_failure(unanswered: &mut VecDeque<(Instant, Pending)>, session: &Session) -> Unsent {
+    while let Some((sent, oldest)) = unanswered.front_mut() {
+        match session.since(*sent, oldest).await {
+            Some(Ok(_)) => drop(unanswered.pop_front()),
+            Some(Err(error)) => return Unsent::Error(error),
+            None => return Unsent::Overdue,
+        }
+    }
+    std::future::pending().await
 }
 
 impl Sending<'_> {
@@ -341,6 +365,7 @@ impl Sending<'_> {
         loop {
             let chunk = tokio::select! {
                 chunk = chunks.recv() => chunk,
+                failed = first_failure(&mut self.unanswered, self.session) => return Err(self.failed(failed).await),
                 _ = &mut interrupt => return Ok(true),
             };
             let Some(chunk) = chunk else { return Ok(false) };
@@ -362,12 +387,12 @@ impl Sending<'_> {
             let bytes = record.payload_bytes() as u64;
             match self.producer.enqueue(record).await {
                 Ok(pending) => last = Some(pending),
-                Err(error) => return Err(self.failed(&error).await),
+                Err(error) => return Err(self.failed(Unsent::Error(error)).await),
             }
             self.records += 1;
             self.bytes += bytes;
         }
-        self.unanswered.extend(last);
+        self.unanswered.extend(last.map(|last| (Instant::now(), last)));
         self.check_answers().await
     }
 
@@ -386,11 +411,11 @@ impl Sending<'_> {
 
     /// Ends the command at the first failure that is known, and not only after the last line.
     async fn check_answers(&mut self) -> Outcome {
-        while let Some(oldest) = self.unanswered.front_mut() {
+        while let Some((_, oldest)) = self.unanswered.front_mut() {
             match oldest.now_or_never() {
                 None => break,
                 Some(Ok(_)) => drop(self.unanswered.pop_front()),
-                Some(Err(error)) => return Err(self.failed(&error).await),
+                Some(Err(error)) => return Err(self.failed(Unsent::Error(error)).await),
             }
         }
         Ok(())
@@ -399,11 +424,13 @@ impl Sending<'_> {
     /// Waits for the answers to all records that were sent; Ctrl-C, or another one, ends that as well.
     async fn finish(mut self) -> Outcome<Produced> {
         let flushed = tokio::select! {
-            flushed = self.producer.flush() => flushed,
-            _ = tokio::signal::ctrl_c() => return Err(self.given_up()),
+            flushed = self.session.patiently("acknowledgement", self.producer.flush()) => flushed,
+            _ = tokio::signal::ctrl_c() => return Err(self.given_up("interrupted")),
         };
-        if let Err(error) = flushed {
-            return Err(self.failed(&error).await);
+        match flushed {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(self.failed(Unsent::Error(error)).await),
+            Err(_) => return Err(self.failed(Unsent::Overdue).await),
         }
         self.progress.clear();
         let seconds = self.progress.elapsed().as_secs_f64();
@@ -417,17 +444,22 @@ impl Sending<'_> {
         })
     }
 
-    fn given_up(&mut self) -> Failure {
+    fn given_up(&mut self, why: &str) -> Failure {
         self.progress.clear();
         let records = number::counted(self.records, "record");
-        let what = format!("interrupted before all of {records} were acknowledged");
+        let what = format!("{why} before all of {records} were acknowledged");
         Failure::new(Code::Unknown, what)
             .or("the last ones may be stored or not; look before sending them again")
     }
 
-    async fn failed(&mut self, error: &ClientError) -> Failure {
+    async fn failed(&mut self, unsent: Unsent) -> Failure {
         self.progress.clear();
-        self.session.topic_failure(&self.topic, error).await
+        match unsent {
+            Unsent::Error(error) => self.session.topic_failure(&self.topic, &error).await,
+            Unsent::Overdue => {
+                self.given_up(&format!("given up after {}", number::duration(self.session.timeout)))
+            }
+        }
     }
 }
 

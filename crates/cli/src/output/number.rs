@@ -135,6 +135,14 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "that is longer than can be".to_owned())
 }
 
+/// Reads a duration that somebody waits for.
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+    parse_duration(text).and_then(|timeout| match timeout.is_zero() {
+        true => Err("a timeout is longer than zero".to_owned()),
+        false => Ok(timeout),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,5 +226,7 @@ mod tests {
         assert_eq!(parse_duration("15m"), Ok(Duration::from_secs(900)));
         assert!(parse_duration("15").is_err());
         assert!(parse_duration("s").is_err());
+        assert_eq!(parse_timeout("8s"), Ok(Duration::from_secs(8)));
+        assert_eq!(parse_timeout("0s"), Err("a timeout is longer than zero".to_owned()));
     }
 }

@@ -22,4 +22,5 @@ mod power_cut;
 mod refusals;
 mod retention;
 mod sent_by_the_kernel;
+mod time_limits;
 mod topics_under_load;

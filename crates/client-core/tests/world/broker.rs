@@ -83,8 +83,11 @@ pub struct Topic {
 
 #[derive(Default)]
 pub struct Partition {
+    /// −1 if nobody leads.
     pub leader: i32,
     pub epoch: i32,
+    /// Replicas that metadata tells to be offline.
+    pub offline: Vec<i32>,
     pub log: Vec<Bytes>,
     pub log_start: i64,
     pub end: i64,
@@ -222,6 +225,7 @@ impl Cluster {
             Request::OffsetForLeaderEpoch(asked) => {
                 Some(encoded(version, correlation, &self.epoch_ends(broker, asked, fault)))
             }
+            _ if fault == Some(&Fault::Silence) => None,
             other => self.groups.answer(broker, version, correlation, other, fault),
         }
     }
@@ -286,7 +290,14 @@ impl Cluster {
         let partitions = (0..).zip(&topic.partitions).map(|(index, partition)| {
             let told = self.stale_leaders.get(&(name.to_owned(), index));
             let (leader_id, leader_epoch) = told.copied().unwrap_or((partition.leader, partition.epoch));
-            MetadataPartition { partition_index: index, leader_id, leader_epoch, ..Default::default() }
+            let offline_replicas = partition.offline.clone();
+            MetadataPartition {
+                partition_index: index,
+                leader_id,
+                leader_epoch,
+                offline_replicas,
+                ..Default::default()
+            }
         });
         MetadataTopic {
             name: Some(name.to_owned().into()),

@@ -63,7 +63,7 @@ impl Admin {
         wanted.extend(committed.into_iter().map(|at| ((at.topic, at.partition), Some(at.offset))));
         let asked =
             wanted.keys().map(|(topic, partition)| (Arc::clone(topic), *partition, OffsetSpec::Latest));
-        let ends = self.remote.list_offsets(asked.collect()).await?;
+        let ends = self.remote.list_offsets(asked.collect(), self.limit).await?;
         let lags = wanted.into_iter().zip(ends).map(|(((topic, partition), committed), end)| {
             let end = end.map(|found| found.offset.unwrap_or(0));
             GroupLag { topic, partition, committed, end }
@@ -87,7 +87,7 @@ impl Admin {
         let asked = partitions.iter().flat_map(|(topic, partition)| {
             questions.iter().map(|spec| (Arc::clone(topic), *partition, *spec))
         });
-        let answers = self.remote.list_offsets(asked.collect()).await?;
+        let answers = self.remote.list_offsets(asked.collect(), self.limit).await?;
         let by_partition = partitions.into_iter().zip(answers.chunks(questions.len()));
         Ok(by_partition.map(|(partition, answers)| to.reset(partition, &committed, answers)).collect())
     }

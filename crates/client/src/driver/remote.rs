@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use client_core::admin::{AdminAnswer, AdminCall, OffsetSpec, PartitionOffset};
 use client_core::error::ClientError;
@@ -117,8 +118,12 @@ impl Remote {
         Ok((link, receiver))
     }
 
-    pub(crate) async fn admin(&self, call: AdminCall) -> Result<AdminAnswer, ClientError> {
-        match self.ask(|reply| Command::Admin(call, reply)).await? {
+    pub(crate) async fn admin(
+        &self,
+        call: AdminCall,
+        limit: Option<Duration>,
+    ) -> Result<AdminAnswer, ClientError> {
+        match self.ask(|reply| Command::Admin(call, limit, reply)).await? {
             Answer::Admin(answer) => Ok(answer),
             Answer::Done => Ok(AdminAnswer::Done),
         }
@@ -127,8 +132,9 @@ impl Remote {
     pub(crate) async fn list_offsets(
         &self,
         asked: Vec<(Arc<str>, u32, OffsetSpec)>,
+        limit: Option<Duration>,
     ) -> Result<Vec<Result<PartitionOffset, ClientError>>, ClientError> {
-        match self.admin(AdminCall::ListOffsets(asked)).await? {
+        match self.admin(AdminCall::ListOffsets(asked), limit).await? {
             AdminAnswer::Offsets(offsets) => Ok(offsets),
             _ => Err(ClientError::Closed),
         }

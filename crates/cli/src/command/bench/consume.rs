@@ -3,17 +3,19 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use futures_util::FutureExt;
 use highwater_client::{ClientError, Consumer, OffsetSpec, Start};
 use serde::Serialize;
 
 use super::per_second;
-use crate::arguments::Connection;
+use crate::arguments::{Connection, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
 
 /// Read a topic from its beginning as fast as it comes
 #[derive(Debug, Args)]
+#[command(mut_arg("timeout", timeout_of_records("reading begins, and then for each record")))]
 pub(crate) struct Consume {
     /// The topic
     topic: String,
@@ -69,22 +71,22 @@ impl Consume {
                 .or(format!("highwater bench produce {} makes some", self.topic)));
         }
         let started = Instant::now();
-        let consumer = session.client.consumer(self.topic.as_str()).start(Start::Earliest).build().await;
+        let consumer = session.client.consumer(self.topic.as_str()).start(Start::Earliest).build();
+        let consumer = session.in_time("finding where to begin", consumer).await?;
         let consumer = consumer.map_err(|error| session.failure(&error))?;
         tokio::select! {
-            read = read(consumer, wanted, started) => read.map_err(|error| session.failure(&error)),
+            read = read(&session, consumer, wanted, started) => read,
             _ = tokio::signal::ctrl_c() => Err(Failure::quiet(Code::Interrupted)),
         }
     }
 
     /// How many offsets the topic has, in all partitions.
     async fn kept(&self, session: &Session) -> Result<u64, ClientError> {
-        let admin = session.admin();
-        let topic = admin.describe_topic(self.topic.as_str()).await?;
+        let topic = session.admin().describe_topic(self.topic.as_str()).await?;
         let partitions: Vec<u32> = topic.partitions.iter().map(|partition| partition.partition).collect();
         let mut sums = [0; 2];
         for (sum, spec) in sums.iter_mut().zip([OffsetSpec::Earliest, OffsetSpec::Latest]) {
-            for answer in admin.list_offsets(topic.name.clone(), partitions.clone(), spec).await? {
+            for answer in session.admin().list_offsets(topic.name.clone(), partitions.clone(), spec).await? {
                 *sum += answer?.offset.unwrap_or(0);
             }
         }
@@ -93,12 +95,16 @@ impl Consume {
     }
 }
 
-async fn read(mut consumer: Consumer, wanted: u64, started: Instant) -> Result<Measured, ClientError> {
+async fn read(session: &Session, mut consumer: Consumer, wanted: u64, started: Instant) -> Outcome<Measured> {
     let mut records = 0;
     let mut bytes = 0;
     let mut first = Duration::ZERO;
     while records < wanted {
-        let Some(record) = consumer.try_next().await? else { break };
+        let next = match consumer.try_next().now_or_never() {
+            Some(next) => next,
+            None => session.patiently("the next record", consumer.try_next()).await?,
+        };
+        let Some(record) = next.map_err(|error| session.failure(&error))? else { break };
         if records == 0 {
             first = started.elapsed();
         }
@@ -107,7 +113,8 @@ async fn read(mut consumer: Consumer, wanted: u64, started: Instant) -> Result<M
         bytes += of(&record.key) + of(&record.value);
     }
     let took = started.elapsed();
-    consumer.close().await?;
+    let closed = session.patiently("leaving", consumer.close()).await?;
+    closed.map_err(|error| session.failure(&error))?;
     Ok(Measured {
         records,
         bytes,

@@ -7,7 +7,7 @@ use highwater_client::{ClientError, Consumer, Producer, Record, Start};
 use serde::Serialize;
 
 use super::payload;
-use crate::arguments::Connection;
+use crate::arguments::{Connection, timeout_of_records};
 use crate::command::produce::AcksChoice;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::latency::{Latencies, Quantiles};
@@ -16,6 +16,7 @@ use crate::session::{Session, block_on};
 
 /// Send one record at a time and measure when it is acknowledged and when it arrives
 #[derive(Debug, Args)]
+#[command(mut_arg("timeout", timeout_of_records("they are connected to, and then for each record")))]
 pub(crate) struct Latency {
     /// The topic; it must be there
     topic: String,
@@ -76,33 +77,36 @@ impl Latency {
             return Err(session.topic_failure(&self.topic, &error).await);
         }
         tokio::select! {
-            measured = self.exchange(&session) => measured.map_err(|error| session.failure(&error)),
+            measured = self.exchange(&session) => measured,
             _ = tokio::signal::ctrl_c() => Err(Failure::quiet(Code::Interrupted)),
         }
     }
 
-    async fn exchange(&self, session: &Session) -> Result<Measured, ClientError> {
-        let producer = session.client.producer().acks(self.acks.into()).auto_create_topics(false).build()?;
+    async fn exchange(&self, session: &Session) -> Outcome<Measured> {
+        let failed = |error: ClientError| session.failure(&error);
+        let (producer, mut consumer) =
+            session.patiently("the first record", self.opened(session)).await?.map_err(failed)?;
         let record = self.record();
-        // The consumer begins behind a record that is known to be there, so that it misses none.
-        let first = producer.send(record.clone()).await?;
-        let mut consumer = session
-            .client
-            .consumer(self.topic.as_str())
-            .partitions([self.partition])
-            .start(Start::Offset(first.offset + 1))
-            .build()
-            .await?;
         let (mut acknowledged, mut received) = (Latencies::new(), Latencies::new());
         for index in 0..WARM_UP + self.records {
-            let (ack, receipt) = once(&producer, &mut consumer, record.clone()).await?;
+            let exchanged = once(&producer, &mut consumer, record.clone());
+            let (ack, receipt) = session.patiently("the next record", exchanged).await?.map_err(failed)?;
             if index >= WARM_UP {
                 acknowledged.record(ack);
                 received.record(receipt);
             }
         }
-        consumer.close().await?;
+        session.patiently("leaving", consumer.close()).await?.map_err(failed)?;
         Ok(Measured { acknowledged: acknowledged.quantiles(), received: received.quantiles() })
+    }
+
+    /// The consumer begins behind a record that is known to be there, so that it misses none.
+    async fn opened(&self, session: &Session) -> Result<(Producer, Consumer), ClientError> {
+        let producer = session.client.producer().acks(self.acks.into()).auto_create_topics(false);
+        let producer = producer.delivery_timeout(session.timeout).build()?;
+        let first = producer.send(self.record()).await?;
+        let consumer = session.client.consumer(self.topic.as_str()).partitions([self.partition]);
+        Ok((producer, consumer.start(Start::Offset(first.offset + 1)).build().await?))
     }
 
     fn record(&self) -> Record {

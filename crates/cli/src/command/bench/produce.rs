@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::{payload, per_second};
-use crate::arguments::Connection;
+use crate::arguments::{Connection, timeout_of_records};
 use crate::command::produce::{AcksChoice, Codec};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::latency::{Latencies, Quantiles};
@@ -21,6 +21,10 @@ use crate::session::{Session, block_on};
 
 /// Send records as fast as the cluster takes them, or at a given rate
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg(
+    "timeout",
+    timeout_of_records("they are connected to, and then for each record until it is acknowledged")
+))]
 pub(crate) struct Produce {
     /// The topic; it must be there
     topic: String,
@@ -127,13 +131,13 @@ impl Produce {
                 + u64::from(index < self.records % u64::from(self.producers));
             let producer = self.producer(session)?;
             let load = self.load(share);
-            producers.spawn(send(producer, load));
+            producers.spawn(send(session.clone(), producer, load));
         }
         let mut all = Latencies::new();
         while let Some(ended) = producers.join_next().await {
             let ended = ended
                 .map_err(|error| Failure::new(Code::Failed, format!("a producer broke off: {error}")))?;
-            all.merge(&ended.map_err(|error| session.failure(&error))?);
+            all.merge(&ended?);
         }
         Ok(all)
     }
@@ -145,6 +149,7 @@ impl Produce {
             .compression(self.compression.into())
             .batch_bytes_max(usize::try_from(self.batch_bytes).unwrap_or(usize::MAX))
             .linger(self.linger)
+            .delivery_timeout(self.connection.timeout)
             .auto_create_topics(false)
             .build();
         built.map_err(|error| session.failure(&error))
@@ -170,24 +175,35 @@ struct Load {
     every: Option<Duration>,
 }
 
-async fn send(producer: Producer, load: Load) -> Result<Latencies, ClientError> {
-    let mut waiting: VecDeque<(Instant, Pending)> = VecDeque::new();
+async fn send(session: Session, producer: Producer, load: Load) -> Outcome<Latencies> {
+    let failed = |error: ClientError| session.failure(&error);
+    let mut waiting = VecDeque::new();
+    let mut latencies = hand_over(&producer, &load, &mut waiting).await.map_err(failed)?;
+    session.patiently("acknowledgement", producer.flush()).await?.map_err(failed)?;
+    while let Some((handed_over, pending)) = waiting.pop_front() {
+        pending.await.map_err(failed)?;
+        latencies.record(handed_over.elapsed());
+    }
+    Ok(latencies)
+}
+
+/// Hands all records over; those that are not acknowledged then are in `waiting`.
+async fn hand_over(
+    producer: &Producer,
+    load: &Load,
+    waiting: &mut VecDeque<(Instant, Pending)>,
+) -> Result<Latencies, ClientError> {
     let mut latencies = Latencies::new();
     let started = Instant::now();
     for index in 0..load.records {
         if let Some(every) = load.every {
             let due = started + every.mul_f64(index as f64);
-            answered_until(due, &mut waiting, &mut latencies).await?;
+            answered_until(due, waiting, &mut latencies).await?;
         }
         let record = Record::to(Arc::clone(&load.topic)).value(load.value.clone());
         let handed_over = Instant::now();
         waiting.push_back((handed_over, producer.enqueue(record).await?));
-        take_answered(&mut waiting, &mut latencies)?;
-    }
-    producer.flush().await?;
-    while let Some((handed_over, pending)) = waiting.pop_front() {
-        pending.await?;
-        latencies.record(handed_over.elapsed());
+        take_answered(waiting, &mut latencies)?;
     }
     Ok(latencies)
 }

@@ -73,14 +73,14 @@ impl Forget {
 
     async fn forget(&self) -> Outcome {
         let session = Session::open(&self.connection).await?;
-        let (admin, node) = (session.admin(), self.node);
-        let cluster = admin.describe_cluster().await.map_err(|error| session.failure(&error))?;
+        let node = self.node;
+        let cluster = session.admin().describe_cluster().await.map_err(|error| session.failure(&error))?;
         if cluster.brokers.iter().any(|broker| broker.id == node) {
             return Err(Failure::new(Code::Failed, format!("node {node} is running"))
                 .or("stop it first; a node that runs is not forgotten"));
         }
         confirm(&held(&session, node).await?.risk(node), self.yes)?;
-        admin.unregister_broker(node).await.map_err(|error| match error.broker_code() {
+        session.anew().admin().unregister_broker(node).await.map_err(|error| match error.broker_code() {
             Some(ErrorCode::BrokerIdNotRegistered) => {
                 Failure::new(Code::NotFound, format!("there is no node {node}"))
             }
@@ -90,10 +90,9 @@ impl Forget {
 }
 
 async fn held(session: &Session, node: i32) -> Outcome<Held> {
-    let admin = session.admin();
     let all = async {
-        let names = admin.list_topics().await?.into_iter().map(|topic| topic.name).collect();
-        admin.describe_topics(names).await
+        let names = session.admin().list_topics().await?.into_iter().map(|topic| topic.name).collect();
+        session.admin().describe_topics(names).await
     };
     let topics = all.await.map_err(|error| session.failure(&error))?;
     let mut held = Held::default();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use futures_util::future::join_all;
 use highwater_client::{
-    Admin, ClientError, ClusterDescription, ConfigResource, QuorumDescription, TopicDescription,
+    ClientError, ClusterDescription, ConfigResource, QuorumDescription, TopicDescription,
 };
 use serde::Serialize;
 
@@ -121,12 +122,11 @@ impl Status {
 
     async fn look(&self) -> Outcome<Shown> {
         let session = Session::open(&self.connection).await?;
-        let admin = session.admin();
         let found = async {
-            let cluster = admin.describe_cluster().await?;
-            let quorum = quorum(&admin).await?;
-            let topics = topics(&admin).await?;
-            let certificates = certificates(&admin, &cluster).await;
+            let cluster = session.admin().describe_cluster().await?;
+            let quorum = quorum(&session).await?;
+            let topics = topics(&session).await?;
+            let certificates = certificates(&session, &cluster).await;
             Ok((cluster, quorum, topics, certificates))
         };
         let (cluster, quorum, topics, certificates) =
@@ -136,8 +136,8 @@ impl Status {
 }
 
 /// None where the brokers have no metadata quorum to show.
-async fn quorum(admin: &Admin) -> Result<Option<QuorumDescription>, ClientError> {
-    match admin.describe_quorum().await {
+async fn quorum(session: &Session) -> Result<Option<QuorumDescription>, ClientError> {
+    match session.admin().describe_quorum().await {
         Ok(quorum) => Ok(Some(quorum)),
         Err(ClientError::Unsupported { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -148,22 +148,25 @@ async fn quorum(admin: &Admin) -> Result<Option<QuorumDescription>, ClientError>
 const CERTIFICATES: &str = "browser.certificates.sha256";
 
 /// By node. A broker that does not tell, or is not there any more, has none.
-async fn certificates(admin: &Admin, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
+async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
+    let asked = cluster.brokers.iter().map(|broker| async {
+        let admin = session.admin();
+        (broker.id, aside(admin.describe_configs(ConfigResource::Broker(broker.id))).await)
+    });
     let mut all = BTreeMap::new();
-    for broker in &cluster.brokers {
-        let entries = aside(admin.describe_configs(ConfigResource::Broker(broker.id))).await;
+    for (id, entries) in join_all(asked).await {
         let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
         let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(str::to_owned);
-        all.insert(broker.id, hashes.collect());
+        all.insert(id, hashes.collect());
     }
     all
 }
 
-async fn topics(admin: &Admin) -> Result<Vec<TopicDescription>, ClientError> {
-    let listed = admin.list_topics().await?;
+async fn topics(session: &Session) -> Result<Vec<TopicDescription>, ClientError> {
+    let listed = session.admin().list_topics().await?;
     let names = listed.into_iter().map(|topic| topic.name).collect();
-    let described = admin.describe_topics(names).await?;
+    let described = session.admin().describe_topics(names).await?;
     // A topic that was deleted meanwhile is no topic.
     Ok(described.into_iter().flatten().collect())
 }

@@ -119,10 +119,13 @@ impl Describe {
             Ok(described) => described,
             Err(error) => return Err(session.topic_failure(&self.topic, &error).await),
         };
-        let starts = offsets(&session, &described, OffsetSpec::Earliest).await;
-        let ends = offsets(&session, &described, OffsetSpec::Latest).await;
+        let settings = settings_of(&session, &self.topic).await?;
         let mut sizes = Sizes::default();
-        sizes.ask(&session, &described).await;
+        let (starts, ends, ()) = tokio::join!(
+            offsets(&session, &described, OffsetSpec::Earliest),
+            offsets(&session, &described, OffsetSpec::Latest),
+            sizes.ask(&session, &described)
+        );
         // A leader that does not answer may have been replaced since.
         if sizes.lacks(&described)
             && let Ok(again) = session.admin().describe_topic(self.topic.as_str()).await
@@ -139,7 +142,7 @@ impl Describe {
                 topic: self.topic.clone(),
                 partitions: described.partitions.len(),
                 replication_factor: described.partitions.first().map_or(0, |first| first.replicas.len()),
-                settings: settings_of(&session, &self.topic).await?,
+                settings,
             },
             partition_list: partitions
                 .map(|(partition, (start, end, bytes))| Partition { start, end, bytes, ..shown(partition) })

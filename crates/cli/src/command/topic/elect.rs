@@ -163,7 +163,8 @@ impl Elect {
         let mut elections = Vec::new();
         if !expected.is_empty() {
             let asked = Some(vec![(described.name.clone(), expected.keys().copied().collect())]);
-            let results = session.admin().elect_leaders(election, asked).await;
+            // A person may have been asked meanwhile.
+            let results = session.anew().admin().elect_leaders(election, asked).await;
             for found in results.map_err(|error| session.failure(&error))? {
                 let refused = found.result.err().filter(|error| !self.is_content(error));
                 let expected = expected.get(&found.partition).copied().flatten();
@@ -252,8 +253,8 @@ async fn ends(
     }
     let mut told = BTreeMap::new();
     for (node, partitions) in held {
-        let answers =
-            aside(session.admin().replica_ends(node, described.name.clone(), partitions.clone())).await;
+        let admin = session.admin();
+        let answers = aside(admin.replica_ends(node, described.name.clone(), partitions.clone())).await;
         for (partition, answer) in partitions.into_iter().zip(answers) {
             told.extend(answer.ok().map(|end| ((partition, node), end)));
         }

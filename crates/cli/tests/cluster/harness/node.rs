@@ -130,6 +130,16 @@ impl Node {
         self.signal(Signal::TERM);
     }
 
+    /// Stops its threads: the system still takes connections for it, and nobody answers.
+    pub(crate) fn pause(&mut self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&mut self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&mut self, signal: Signal) {
         let Some(process) = &mut self.process else { return };
         if process.try_wait().is_ok_and(|ended| ended.is_some()) {
