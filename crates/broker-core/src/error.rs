@@ -59,7 +59,7 @@ pub enum PartitionError {
     #[error("the latest offset is not known yet")]
     OffsetNotAvailable,
     /// The replica is damaged and serves nothing.
-    #[error("the replica is damaged; another takes over")]
+    #[error("the replica is damaged")]
     Damaged,
     /// The disk failed.
     #[error("the disk failed: {0}")]

@@ -10,6 +10,7 @@ mod arguments;
 mod calendar;
 mod command;
 mod confirm;
+mod damage;
 mod data_dir;
 mod failure;
 mod lines;

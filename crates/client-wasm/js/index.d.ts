@@ -334,6 +334,7 @@ export interface PartitionDescription {
   /** All replicas; the first one is the preferred leader. */
   replicas: number[];
   inSync: number[];
+  /** The replicas whose brokers are not there, and those that are damaged or on a disk that has failed. */
   offline: number[];
 }
 

@@ -256,10 +256,10 @@ pub(crate) fn numbers(brokers: impl Iterator<Item = BrokerId>) -> Vec<i32> {
     brokers.map(|broker| broker.0).collect()
 }
 
-/// Replicas whose broker does not live.
+/// Replicas whose broker does not live, and those that are damaged, as Kafka tells those on a disk that has failed.
 pub(crate) fn offline(image: &ClusterImage, state: &Partition) -> Vec<i32> {
     let lives = |broker: BrokerId| image.broker(broker).is_some_and(metadata_core::Broker::is_active);
-    numbers(state.replica_brokers().filter(|broker| !lives(*broker)))
+    numbers(state.replica_brokers().filter(|broker| !lives(*broker) || state.is_faulty(*broker)))
 }
 
 fn broker(address: Address) -> MetadataBroker<'static> {

@@ -84,9 +84,12 @@ impl<D: Disk> Partition<D> {
     /// What start-up found, for the registration.
     pub(crate) fn recovered_state(&mut self) -> RecoveredPartition {
         let end = self.log.offsets().log_end();
+        let fault = match self.verdict {
+            StartVerdict::Faulty(fault) => Some(fault),
+            _ => self.log.fault(),
+        };
         let state = match self.verdict {
-            StartVerdict::Faulty(_) => RecoveredState::Faulty,
-            _ if self.log.fault().is_some() => RecoveredState::Faulty,
+            _ if fault.is_some() => RecoveredState::Faulty,
             _ if self.log.suspect().is_some() => {
                 RecoveredState::Suspect { last_epoch: self.log.last_epoch(), end }
             }
@@ -94,6 +97,13 @@ impl<D: Disk> Partition<D> {
             _ => RecoveredState::Verified,
         };
         self.reported_faulty = state == RecoveredState::Faulty;
+        if let Some(fault) = fault {
+            tracing::error!(
+                partition = ?self.id,
+                %fault,
+                "replica was found damaged by the start: it gives up its seat, and is copied anew where another one leads"
+            );
+        }
         RecoveredPartition { partition: self.id, state }
     }
 

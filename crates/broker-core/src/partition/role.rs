@@ -196,7 +196,7 @@ impl<D: Disk> Partition<D> {
         // Damage met by a recovery is what this one found: nobody waits for the rest.
         self.note_recovered(core);
         self.gone |= matches!(self.role, Role::Closing);
-        tracing::error!(partition = ?self.id, %fault, "replica is damaged: it gives up its seat and is copied anew");
+        tracing::error!(partition = ?self.id, %fault, "replica is damaged: it gives up its seat, and is copied anew where another one leads");
         self.become_damaged(core, streams, fault, None);
         if let Role::Damaged(damaged) = &mut self.role {
             if damaged.step == DamagedStep::Salvaging {

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use kafka_wire::ErrorCode;
+use kafka_wire::messages::describe_topic_partitions::{
+    DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, TopicRequest,
+};
 use kafka_wire::messages::elect_leaders::*;
 use kafka_wire::messages::list_offsets::{ListOffsetsRequest, ListOffsetsResponse};
+use kafka_wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use kafka_wire::messages::unregister_broker::*;
+use kafka_wire::{ErrorCode, Uuid};
 use log_core::TopicPartition;
 use log_store::Disk;
 
@@ -135,6 +139,30 @@ fn damaged_after(time: Duration) -> (Cluster, TopicPartition) {
     cluster.pass(5 * SECOND);
     assert_eq!(cluster.image.partition(id).unwrap().leader, None);
     (cluster, id)
+}
+
+/// The replicas of topic `t` that clients are told to be offline, by Metadata and by DescribeTopicPartitions.
+fn told_offline(cluster: &mut Cluster) -> [Vec<i32>; 2] {
+    let topics = Some(vec![MetadataRequestTopic { topic_id: Uuid::NONE, name: Some("t".into()) }]);
+    let frame = cluster.ask(1, 12, &MetadataRequest { topics, ..MetadataRequest::default() });
+    let metadata: MetadataResponse<'_> = parse(&frame, 12);
+    let topics = vec![TopicRequest { name: "t".into() }];
+    let request = DescribeTopicPartitionsRequest { topics, ..DescribeTopicPartitionsRequest::default() };
+    let frame = cluster.ask(1, 0, &request);
+    let described: DescribeTopicPartitionsResponse<'_> = parse(&frame, 0);
+    [
+        metadata.topics[0].partitions[0].offline_replicas.clone(),
+        described.topics[0].partitions[0].offline_replicas.clone(),
+    ]
+}
+
+#[test]
+fn a_damaged_replica_is_told_to_be_offline_until_it_is_elected() {
+    let (mut cluster, id) = damaged();
+    assert_eq!(told_offline(&mut cluster), [[1], [1]]);
+    let chosen = choice(&cluster, id, 1);
+    assert_eq!(elect(&mut cluster, 1, &request(UNCLEAN, chosen)), [(0, ErrorCode::None)]);
+    assert_eq!(told_offline(&mut cluster), [[0_i32; 0]; 2]);
 }
 
 #[test]

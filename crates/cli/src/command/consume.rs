@@ -94,6 +94,7 @@ impl Consume {
             return Ok(());
         }
         self.say_what_is_read(partitions.len());
+        self.say_what_nobody_leads(&topic, &partitions);
         let mut consumer = self.consumer(&session, partitions, from).await?;
         let as_json = as_json || self.format == RecordFormat::Json;
         let shape = LineShape { key_separator: self.key_separator.clone(), headers: self.headers };
@@ -128,6 +129,20 @@ impl Consume {
             (false, _) => "; Ctrl-C ends ...",
         };
         output::say(&format!("reading {} from {}, {partitions}{waits}", self.topic, self.from));
+    }
+
+    /// Whoever waits for records would not learn that none can come.
+    fn say_what_nobody_leads(&self, topic: &TopicDescription, partitions: &[u32]) {
+        let chosen = topic.partitions.iter().filter(|found| partitions.contains(&found.partition));
+        let leaderless = chosen.filter(|found| found.leader.is_none()).count();
+        if leaderless > 0 && !self.quiet {
+            let has = if leaderless == 1 { "has" } else { "have" };
+            let leaderless = number::counted(leaderless as u64, "partition");
+            output::say(&format!(
+                "{leaderless} of {} {has} no leader and cannot be read now: highwater topic describe {} tells why",
+                self.topic, self.topic
+            ));
+        }
     }
 
     async fn consumer(&self, session: &Session, partitions: Vec<u32>, from: Position) -> Outcome<Consumer> {

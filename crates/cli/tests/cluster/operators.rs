@@ -13,12 +13,34 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs a command of the operator's; it must succeed.
 fn run(cluster: &Cluster, arguments: &[&str]) -> String {
+    ends(cluster, 0, arguments)
+}
+
+/// Runs a command that ends with this code; what it said.
+fn ends(cluster: &Cluster, code: i32, arguments: &[&str]) -> String {
     let mut command = highwater();
     command.args(arguments).args(["--bootstrap", &cluster.addresses(Door::Tcp)]);
     let done = command.output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success(), "{arguments:?}: {told}");
+    assert_eq!(done.status.code(), Some(code), "{arguments:?}: {told}");
     told
+}
+
+/// What people see of a partition whose only replica is damaged.
+fn damage_is_named(cluster: &Cluster) {
+    let told = run(cluster, &["topic", "describe", TOPIC]);
+    assert!(told.contains("partition 0: its only replica, on node 1, is damaged\n"), "{told}");
+    assert!(told.contains("docs/operations.md, \"My only replica is damaged\""), "{told}");
+    let told = run(cluster, &["cluster", "status"]);
+    assert!(told.contains("1 partition with a damaged replica"), "{told}");
+    let lines = cluster.home.path().join("lines");
+    fs::write(&lines, "one\n").unwrap();
+    let told = ends(cluster, 4, &["produce", TOPIC, lines.to_str().unwrap(), "--timeout", "2s"]);
+    assert!(told.contains("the partition has no leader; its replicas: damaged on node 1"), "{told}");
+    assert!(told.contains("highwater topic describe alone shows why"), "{told}");
+    let told = ends(cluster, 4, &["consume", TOPIC, "--from", "beginning", "-e", "--timeout", "2s"]);
+    assert!(told.contains("1 partition of alone has no leader and cannot be read now"), "{told}");
+    assert!(told.contains("damaged on node 1"), "{told}");
 }
 
 /// Flips a byte in the first batch of the second segment of the topic's partition; the base offset of that segment.
@@ -59,6 +81,7 @@ fn a_damaged_sole_replica_is_elected_and_leads_up_to_the_damage() {
         let reading = tokio::spawn(async move { read_all(&reader, TOPIC).await });
         led_by(&client, None).await;
         reading.abort();
+        damage_is_named(&cluster);
         let told = run(&cluster, &["topic", "elect", TOPIC, "--unclean", "--yes"]);
         assert!(told.contains("shall lead, up to the damage"), "{told}");
         led_by(&client, Some(1)).await;

@@ -102,7 +102,7 @@ pub struct PartitionDescription {
     pub replicas: Vec<i32>,
     /// The replicas that are in sync.
     pub in_sync: Vec<i32>,
-    /// The replicas whose brokers are not there.
+    /// The replicas whose brokers are not there, and those that are damaged or on a disk that has failed.
     pub offline: Vec<i32>,
 }
 

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use clap::Args;
 use futures_util::future::join_all;
 use highwater_client::{
-    ClientError, ClusterDescription, ConfigResource, QuorumDescription, TopicDescription,
+    ClientError, ClusterDescription, ConfigResource, PartitionDescription, QuorumDescription,
+    TopicDescription,
 };
 use serde::Serialize;
 
 use crate::arguments::Connection;
+use crate::damage;
 use crate::failure::Outcome;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
@@ -32,6 +34,10 @@ struct Shown {
     partitions: usize,
     partitions_without_leader: usize,
     partitions_under_replicated: usize,
+    /// Of which a replica is damaged, or on a disk that cannot be read.
+    partitions_damaged: usize,
+    /// Of those the ones that nobody leads.
+    partitions_damaged_without_leader: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,11 +82,15 @@ impl Report for Shown {
         for (count, what) in [
             (self.partitions_without_leader, "without a leader: neither read nor written"),
             (self.partitions_under_replicated, "with replicas out of sync"),
+            (self.partitions_damaged, "with a damaged replica: highwater topic describe TOPIC shows which"),
         ] {
             if count > 0 {
                 let line = format!("{} {what}", number::counted(count as u64, "partition"));
                 text.push_str(&format!("{}\n", paint.alarm(&line)));
             }
+        }
+        if self.partitions_damaged_without_leader > 0 {
+            text.push_str(&format!("  {}\n", damage::HELP));
         }
         text
     }
@@ -178,6 +188,8 @@ fn summed_up(
     certificates: &BTreeMap<i32, Vec<String>>,
 ) -> Shown {
     let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
+    let live_nodes = damage::live(cluster);
+    let damaged = |partition: &&&PartitionDescription| !damage::damaged(partition, &live_nodes).is_empty();
     let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
     let node = |broker: &highwater_client::BrokerDescription, down| Node {
         id: broker.id,
@@ -204,12 +216,18 @@ fn summed_up(
             .iter()
             .filter(|partition| partition.in_sync.len() < partition.replicas.len())
             .count(),
+        partitions_damaged: partitions.iter().filter(damaged).count(),
+        partitions_damaged_without_leader: partitions
+            .iter()
+            .filter(damaged)
+            .filter(|partition| partition.leader.is_none())
+            .count(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use highwater_client::{BrokerDescription, PartitionDescription, QuorumReplica, TopicId};
+    use highwater_client::{BrokerDescription, QuorumReplica, TopicId};
 
     use super::*;
 
@@ -244,6 +262,7 @@ mod tests {
             leader,
             replicas: vec![1, 2, 3],
             in_sync: in_sync.to_vec(),
+            offline: if leader.is_none() { vec![1, 3] } else { vec![3] },
             ..PartitionDescription::default()
         };
         let topic = TopicDescription {

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{Summary, settings_of};
 use crate::arguments::Connection;
+use crate::damage;
 use crate::failure::Outcome;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
@@ -40,7 +41,10 @@ struct Partition {
     leader_epoch: i32,
     replicas: Vec<i32>,
     in_sync: Vec<i32>,
+    /// Replicas whose nodes are not there, and those that are damaged.
     offline: Vec<i32>,
+    /// Of the offline ones those whose nodes are there.
+    damaged: Vec<i32>,
     /// The first offset that is kept; null if no broker could say.
     start: Option<i64>,
     /// The offset after the last committed record; null if no broker could say.
@@ -59,10 +63,34 @@ impl Report for Description {
         }
         text.push('\n');
         text.push_str(&self.table().render(paint));
-        for warning in self.warnings() {
+        for warning in self.damages().into_iter().chain(self.warnings()) {
             text.push_str(&format!("{}\n", paint.alarm(&warning)));
         }
+        if self.partition_list.iter().any(Partition::is_stuck) {
+            text.push_str(&format!("  {}\n", damage::HELP));
+        }
         text
+    }
+}
+
+/// A topic may have thousands of partitions: so many are named one by one.
+const DAMAGES_SHOWN: usize = 10;
+
+impl Partition {
+    /// Nobody leads, and at least one replica is damaged: no replica is copied anew by itself.
+    fn is_stuck(&self) -> bool {
+        self.leader.is_none() && !self.damaged.is_empty()
+    }
+
+    fn damage(&self) -> Option<String> {
+        let replicas = match self.damaged.as_slice() {
+            [] => return None,
+            [one] if self.replicas.len() == 1 => format!("its only replica, on node {one}, is damaged"),
+            [one] => format!("the replica on node {one} is damaged"),
+            several => format!("the replicas on nodes {} are damaged", ids(several)),
+        };
+        let after = if self.leader.is_some() { " and copied anew from the leader" } else { "" };
+        Some(format!("partition {}: {replicas}{after}", self.partition))
     }
 }
 
@@ -83,6 +111,16 @@ impl Description {
             ]);
         }
         table
+    }
+
+    fn damages(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.partition_list.iter().filter_map(Partition::damage).collect();
+        let more = all.len().saturating_sub(DAMAGES_SHOWN);
+        all.truncate(DAMAGES_SHOWN);
+        if more > 0 {
+            all.push(format!("{} more with damaged replicas", number::counted(more as u64, "partition")));
+        }
+        all
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -119,6 +157,7 @@ impl Describe {
             Ok(described) => described,
             Err(error) => return Err(session.topic_failure(&self.topic, &error).await),
         };
+        let live = live_beside(&session, &described).await?;
         let settings = settings_of(&session, &self.topic).await?;
         let mut sizes = Sizes::default();
         let (starts, ends, ()) = tokio::join!(
@@ -145,13 +184,27 @@ impl Describe {
                 settings,
             },
             partition_list: partitions
-                .map(|(partition, (start, end, bytes))| Partition { start, end, bytes, ..shown(partition) })
+                .map(|(partition, (start, end, bytes))| Partition {
+                    start,
+                    end,
+                    bytes,
+                    ..shown(partition, &live)
+                })
                 .collect(),
         })
     }
 }
 
-fn shown(partition: &PartitionDescription) -> Partition {
+/// The nodes that are there, where that is needed to tell damaged replicas from those of nodes that are away.
+async fn live_beside(session: &Session, topic: &TopicDescription) -> Outcome<BTreeSet<i32>> {
+    if topic.partitions.iter().all(|partition| partition.offline.is_empty()) {
+        return Ok(BTreeSet::new());
+    }
+    let cluster = session.admin().describe_cluster().await.map_err(|error| session.failure(&error))?;
+    Ok(damage::live(&cluster))
+}
+
+fn shown(partition: &PartitionDescription, live: &BTreeSet<i32>) -> Partition {
     Partition {
         partition: partition.partition,
         leader: partition.leader,
@@ -159,6 +212,7 @@ fn shown(partition: &PartitionDescription) -> Partition {
         replicas: partition.replicas.clone(),
         in_sync: partition.in_sync.clone(),
         offline: partition.offline.clone(),
+        damaged: damage::damaged(partition, live),
         start: None,
         end: None,
         bytes: None,
@@ -238,6 +292,7 @@ mod tests {
             replicas: vec![1, 2, 3],
             in_sync: in_sync.to_vec(),
             offline: Vec::new(),
+            damaged: Vec::new(),
             start: end.map(|_| 0),
             end,
             bytes: end.map(|end| end.cast_unsigned() * 9),
@@ -293,6 +348,17 @@ mod tests {
     #[test]
     fn a_description_names_what_is_wrong() {
         insta::assert_snapshot!(description().text(Paint::OFF));
+    }
+
+    #[test]
+    fn damage_is_named_with_what_becomes_of_it() {
+        let mut description = description();
+        description.partition_list[1].damaged = vec![1];
+        let alone = &mut description.partition_list[2];
+        (alone.replicas, alone.in_sync, alone.damaged) = (vec![3], Vec::new(), vec![3]);
+        insta::assert_snapshot!(description.text(Paint::OFF));
+        let stuck = description.partition_list.pop().unwrap();
+        assert!(stuck.is_stuck() && !description.partition_list[1].is_stuck());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::confirm::confirm;
+use crate::damage;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
@@ -212,7 +213,7 @@ impl Elect {
         described: &TopicDescription,
         wanted: &[&PartitionDescription],
     ) -> Outcome<Vec<UncleanChoice>> {
-        let leaderless = ends(session, described, wanted).await;
+        let leaderless = ends(session, described, wanted).await?;
         let mut choices = Vec::new();
         let mut risks = String::new();
         for found in &leaderless {
@@ -243,11 +244,14 @@ async fn ends(
     session: &Session,
     described: &TopicDescription,
     wanted: &[&PartitionDescription],
-) -> Vec<Leaderless> {
+) -> Outcome<Vec<Leaderless>> {
+    let cluster = session.admin().describe_cluster().await.map_err(|error| session.failure(&error))?;
+    let live = damage::live(&cluster);
     let leaderless: Vec<_> = wanted.iter().filter(|partition| partition.leader.is_none()).collect();
     let mut held: BTreeMap<i32, Vec<u32>> = BTreeMap::new();
     for partition in &leaderless {
-        for node in partition.replicas.iter().filter(|node| !partition.offline.contains(node)) {
+        // A damaged replica is offline, and can tell what it has.
+        for node in partition.replicas.iter().filter(|node| live.contains(node)) {
             held.entry(*node).or_default().push(partition.partition);
         }
     }
@@ -268,7 +272,7 @@ async fn ends(
             .map(|node| (*node, told.get(&(partition.partition, *node)).copied()))
             .collect(),
     };
-    leaderless.iter().map(|partition| of(partition)).collect()
+    Ok(leaderless.iter().map(|partition| of(partition)).collect())
 }
 
 #[cfg(test)]
