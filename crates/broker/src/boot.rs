@@ -27,6 +27,8 @@ pub(crate) const CRC: log_core::Crc32c = crc32c::crc32c_append;
 
 /// How long a node goes on asking to be let in: the broker that it asks may be starting too.
 const JOIN_PATIENCE: Duration = Duration::from_secs(30);
+/// A node that has no answer after this long says so: a person watches.
+const JOIN_NOTICE: Duration = Duration::from_secs(2);
 
 const JOIN_RETRY: Duration = Duration::from_millis(50);
 
@@ -138,12 +140,29 @@ async fn join(
     let directory_id = DirectoryId(random::bytes());
     let replica = config.replica_advertise.clone().unwrap_or_else(|| told(replica));
     let give_up = tokio::time::Instant::now() + JOIN_PATIENCE;
+    tracing::info!("asks the replica door at {address} to be let into its cluster");
+    let mut said = String::new();
     let joined = loop {
         let addresses = vec![(replica.host.clone(), replica.port)];
-        match replica::join(&host, port, &token, directory_id, config.node_id, addresses).await {
+        let mut asked = Box::pin(replica::join(&host, port, &token, directory_id, config.node_id, addresses));
+        let answer = match tokio::time::timeout(JOIN_NOTICE, &mut asked).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                tell_once(
+                    &mut said,
+                    format!(
+                        "no answer from {address} yet: nobody may listen there on UDP, or it is no replica door \
+                         (9093 by default, not the Kafka or HTTP port); goes on trying for {} s",
+                        JOIN_PATIENCE.as_secs()
+                    ),
+                );
+                asked.await
+            }
+        };
+        match answer {
             Ok(joined) => break joined,
             Err(e) if e.may_pass() && tokio::time::Instant::now() < give_up => {
-                tracing::debug!("not let in yet: {e}");
+                tell_once(&mut said, format!("not let in yet: {e}"));
                 tokio::time::sleep(JOIN_RETRY).await;
             }
             Err(e) => return Err(failed(e)),
@@ -153,6 +172,14 @@ async fn join(
     let broker = joined.identity.broker;
     let format = DirectoryFormat { cluster_id: joined.cluster, directory_id, broker, forms: false };
     Ok((format, joined.identity))
+}
+
+/// Warns, unless that was the last thing said.
+fn tell_once(said: &mut String, what: String) {
+    if *said != what {
+        tracing::warn!("{what}");
+        *said = what;
+    }
 }
 
 /// The sockets of a broker, bound.

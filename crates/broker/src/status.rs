@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use broker_core::control::{ControlPhase, ControlStatus};
 use broker_core::message::AdminError;
 use log_core::BrokerId;
 use metadata_core::record::{BrowserCertificate, BrowserDoor};
@@ -45,13 +46,30 @@ pub(crate) struct Status {
     pub(crate) make_token: MakeToken,
 }
 
+/// What a broker that clients should not be sent to waits for: its phase, and the rest in words.
+fn unready(status: ControlStatus) -> String {
+    let waits = match status.phase {
+        ControlPhase::Recovering => "logs are being opened and checked",
+        ControlPhase::Registering => "the cluster has not taken this start in yet",
+        ControlPhase::Fenced => "the controller has not let it serve yet",
+        ControlPhase::Stopping => "logs are being closed",
+        ControlPhase::Active | ControlPhase::Ended => "the broker has ended",
+    };
+    let controller = if status.controller_known || status.is_controller {
+        ""
+    } else {
+        "; no controller is known: it may not be reached, or a majority of the voters is away"
+    };
+    format!("{}: {waits}{controller}", status.phase.name())
+}
+
 impl Status {
     /// Why clients should not be sent here yet; none if they should.
     pub(crate) fn unready(&self) -> Option<String> {
         let standing = *self.standing.borrow();
         match standing.status.is_ready() {
             true => None,
-            false => Some(standing.status.phase.name().to_owned()),
+            false => Some(unready(standing.status)),
         }
     }
 
@@ -149,4 +167,23 @@ fn broker(broker: &metadata_core::Broker) -> serde_json::Value {
 
 fn gauge(text: &mut String, name: &str, value: u64) {
     writeln!(text, "# TYPE {name} gauge\n{name} {value}").expect("writing into a text does not fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_is_told_in_words() {
+        let fenced = ControlStatus { phase: ControlPhase::Fenced, ..ControlStatus::default() };
+        let known = ControlStatus { controller_known: true, ..fenced };
+        assert_eq!(unready(known), "fenced: the controller has not let it serve yet");
+        let text = unready(fenced);
+        assert!(
+            text.ends_with(
+                "; no controller is known: it may not be reached, or a majority of the voters is away"
+            ),
+            "{text}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line as a whole, and the options that several commands share.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser};
 
 use crate::command::Command;
-use crate::failure::CODES;
+use crate::failure::{CODES, Code, Failure, Outcome};
 use crate::output::{Format, number};
 
 const STYLES: Styles = Styles::styled()
@@ -67,10 +68,35 @@ impl std::str::FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) =
-            text.split_once('=').ok_or("KEY=VALUE is wanted, such as retention.ms=86400000")?;
-        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+        Self::parse(text, "KEY=VALUE is wanted, such as retention.ms=86400000")
     }
+}
+
+impl Setting {
+    /// Reads a header of records, which looks the same.
+    pub(crate) fn header(text: &str) -> Result<Self, String> {
+        Self::parse(text, "NAME=VALUE is wanted, such as source=import")
+    }
+
+    fn parse(text: &str, wanted: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or(wanted)?;
+        let (key, value) = (key.trim(), value.trim());
+        if key.is_empty() {
+            return Err(format!("there is nothing before the =: {wanted}"));
+        }
+        Ok(Self { key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+/// Refuses settings of which one is given twice: which one is meant is not to be guessed.
+pub(crate) fn each_once<'a>(keys: impl Iterator<Item = &'a str>) -> Outcome {
+    let mut seen = BTreeSet::new();
+    for key in keys {
+        if !seen.insert(key) {
+            return Err(Failure::new(Code::Usage, format!("{key} is given twice")).or("each setting once"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -106,5 +132,56 @@ mod tests {
         let setting: Setting = "retention.ms = 5=6".parse().unwrap();
         assert_eq!((setting.key.as_str(), setting.value.as_str()), ("retention.ms", "5=6"));
         assert!("retention.ms".parse::<Setting>().is_err());
+        let refused = "=5".parse::<Setting>().unwrap_err();
+        assert!(refused.starts_with("there is nothing before the =: KEY=VALUE"), "{refused}");
+        assert_eq!(Setting::header("foo").unwrap_err(), "NAME=VALUE is wanted, such as source=import");
+    }
+
+    #[test]
+    fn a_setting_that_is_given_twice_is_refused() {
+        assert_eq!(each_once(["a", "b"].into_iter()), Ok(()));
+        let refused = each_once(["a", "b", "a"].into_iter()).unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.to_string().as_str()),
+            (Code::Usage, "error: a is given twice\n  each setting once")
+        );
+    }
+
+    /// What clap says of a command line.
+    fn refused(line: &str) -> String {
+        Arguments::try_parse_from(line.split(' ')).map(|_| ()).expect_err(line).to_string()
+    }
+
+    #[test]
+    fn a_number_that_begins_with_a_minus_is_a_wrong_value_and_no_unknown_option() {
+        for line in [
+            "highwater topic create t --partitions -1",
+            "highwater topic create t --replication-factor -1",
+            "highwater topic alter t --partitions -1",
+            "highwater topic elect t --partition -1",
+            "highwater topic elect t --unclean --leader -1",
+            "highwater produce t --partition -1",
+            "highwater produce t --batch-bytes -1",
+            "highwater consume t --partition -1",
+            "highwater consume t --count -1",
+            "highwater consume t --from -5",
+            "highwater bench produce t --records -1",
+            "highwater bench produce t --record-bytes -1",
+            "highwater bench produce t --rate -1",
+            "highwater bench produce t --producers -1",
+            "highwater bench produce t --batch-bytes -1",
+            "highwater bench consume t --records -1",
+            "highwater bench latency t --records -1",
+            "highwater bench latency t --record-bytes -1",
+            "highwater bench latency t --partition -1",
+            "highwater cluster forget -1",
+            "highwater cluster init --data-dir d --node-id -1",
+            "highwater cluster init --data-dir d --tokens -1",
+        ] {
+            let text = refused(line);
+            assert!(text.contains("invalid value"), "{line}: {text}");
+        }
+        assert!(refused("highwater consume t --from -5").contains("an offset is 0 or more"));
+        assert!(refused("highwater topic create t --replication-factor 40000").contains("1..=32767"));
     }
 }

@@ -113,7 +113,7 @@ fn no_data_dir(path: &Path) -> Failure {
         return Failure::new(Code::NotFound, format!("{} does not exist", path.display()));
     }
     Failure::new(Code::NotFound, format!("{} is not a data directory of highwater", path.display()))
-        .or(format!("one holds a file {FORMAT_FILE}; a cluster of cargo xtask has one for each node"))
+        .or(format!("one holds a file {FORMAT_FILE}: it is what highwater serve --data-dir was given"))
 }
 
 fn segments(partition: &Path) -> Outcome<Vec<Segment>> {

@@ -12,9 +12,9 @@ pub(crate) enum Code {
     Failed,
     /// 2: the command line is wrong; nothing was tried.
     Usage,
-    /// 3: a topic, a partition, a group or a data directory does not exist.
+    /// 3: a topic, a partition, a group, a node, a file or a data directory does not exist.
     NotFound,
-    /// 4: no broker could be reached, or none answered in time.
+    /// 4: no broker could be reached, or too few answered in time.
     Unreachable,
     /// 5: stored bytes are damaged.
     Damaged,
@@ -29,8 +29,8 @@ pub(crate) const CODES: &str = "Exit codes:
   0    done
   1    refused or failed
   2    the command line is wrong; nothing was tried
-  3    a topic, a partition, a group or a data directory does not exist
-  4    no broker could be reached, or none answered in time
+  3    a topic, a partition, a group, a node, a file or a data directory does not exist
+  4    no broker could be reached, or too few answered in time
   5    stored bytes are damaged
   6    it is unknown whether the last records were stored
   130  ended by Ctrl-C, after what was under way was finished";

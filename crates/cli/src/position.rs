@@ -57,6 +57,9 @@ impl FromStr for Position {
         if let Ok(offset) = text.parse::<u64>() {
             return i64::try_from(offset).map(Self::Offset).map_err(|_| "no offset is that large".to_owned());
         }
+        if text.parse::<i64>().is_ok() {
+            return Err("an offset is 0 or more; a duration such as 15m is so long ago".to_owned());
+        }
         if let Some(millis) = text.strip_prefix('@') {
             let millis = millis.parse().map_err(|_| "after @ stand milliseconds since 1970".to_owned())?;
             return Ok(Self::Timestamp(millis));

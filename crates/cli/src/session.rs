@@ -136,6 +136,17 @@ pub(crate) async fn aside<T: Default>(asked: impl Future<Output = Result<T, Clie
     told.ok().and_then(Result::ok).unwrap_or_default()
 }
 
+/// What one broker tells, as [`aside`]; none only if nothing came from it: a refusal is an answer too.
+pub(crate) async fn aside_answered<T: Default>(
+    asked: impl Future<Output = Result<T, ClientError>>,
+) -> Option<T> {
+    match tokio::time::timeout(ASIDE_WAIT, asked).await.ok()? {
+        Ok(told) => Some(told),
+        Err(ClientError::Broker { .. } | ClientError::Unsupported { .. }) => Some(T::default()),
+        Err(_) => None,
+    }
+}
+
 fn missing_topic<'a>(topic: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let create = format!("highwater topic create {topic}");
     let next = nearest(topic, known.clone()).map_or_else(
@@ -184,17 +195,43 @@ fn is_http(error: &ClientError) -> bool {
 }
 
 fn explained(error: &ClientError) -> Failure {
-    let failure = Failure::new(code_of(error), error.to_string());
+    let text = match error {
+        ClientError::Caller { problem: CallerProblem::Option { option, must }, .. } => {
+            format!("{} {must}", flag_of(option))
+        }
+        error => error.to_string(),
+    };
+    let failure = Failure::new(code_of(error), text);
     match next_step(error) {
         Some(next) => failure.or(next),
         None => failure,
     }
 }
 
+/// The flag by which a person sets an option of the client.
+fn flag_of(option: &str) -> &str {
+    match option {
+        "batch_bytes_max" | "buffer_bytes_max" => "--batch-bytes",
+        "ca_file" => "--ca",
+        "delivery_timeout" => "--timeout",
+        "partitions" => "--partition",
+        "until_end" => "--exit-at-end",
+        option => option,
+    }
+}
+
+/// The table of exit codes for what a client fails with: [`Code`] says what each means.
 const fn code_of(error: &ClientError) -> Code {
     match error {
+        ClientError::Caller { problem: CallerProblem::NoSuchPartition { .. }, .. } => Code::NotFound,
+        // Of one record: others may be stored.
+        ClientError::Caller { problem: CallerProblem::RecordTooLarge { .. }, .. } => Code::Failed,
         ClientError::Caller { .. } => Code::Usage,
-        ClientError::Broker { code: ErrorCode::UnknownTopicOrPartition, .. } => Code::NotFound,
+        ClientError::Broker {
+            code:
+                ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId | ErrorCode::BrokerIdNotRegistered,
+            ..
+        } => Code::NotFound,
         ClientError::Network(_) | ClientError::TimedOut { .. } => Code::Unreachable,
         ClientError::UnknownOutcome { .. } => Code::Unknown,
         ClientError::Damaged { .. } => Code::Damaged,
@@ -211,6 +248,14 @@ fn next_step(error: &ClientError) -> Option<String> {
             return Some(format!("it may have been done or not; {look}"));
         }
         ClientError::TimedOut { .. } if why.is_some() => return why,
+        ClientError::Caller { problem: CallerProblem::RecordTooLarge { .. }, .. } => {
+            return Some("--batch-bytes is the limit, beside max.message.bytes of the topic".to_owned());
+        }
+        ClientError::Caller { problem: CallerProblem::NoSuchPartition { .. }, .. } => {
+            return error
+                .topic()
+                .map(|topic| format!("highwater topic describe {topic} shows its partitions"));
+        }
         ClientError::Caller { problem: CallerProblem::Option { option: "ca_file", .. }, .. } => {
             return Some(NAME_CA.to_owned());
         }
@@ -253,6 +298,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
+    use highwater_client::Place;
+
     use super::*;
 
     fn check(topic: &str, known: &[&str], expected: &str) {
@@ -272,6 +319,30 @@ mod tests {
             "error: topic shipments does not exist\n  highwater topic list shows all; highwater topic create shipments",
         );
         check("orders", &[], "error: topic orders does not exist\n  highwater topic create orders");
+    }
+
+    #[test]
+    fn options_are_named_as_flags_and_what_is_missing_has_one_code() {
+        let caller = |problem| explained(&ClientError::caller(problem, Place::partition(&"t".into(), 9)));
+        let failure =
+            caller(CallerProblem::Option { option: "batch_bytes_max", must: "must be at least 256" });
+        assert_eq!(
+            (failure.code(), failure.to_string().as_str()),
+            (Code::Usage, "error: --batch-bytes must be at least 256")
+        );
+        let failure = caller(CallerProblem::NoSuchPartition { partitions: 3 });
+        assert_eq!(failure.code(), Code::NotFound);
+        assert!(
+            failure.to_string().ends_with("\n  highwater topic describe t shows its partitions"),
+            "{failure}"
+        );
+        let failure = caller(CallerProblem::RecordTooLarge { bytes: 9, limit: 8 });
+        assert_eq!(failure.code(), Code::Failed);
+        for code in
+            [ErrorCode::UnknownTopicOrPartition, ErrorCode::UnknownTopicId, ErrorCode::BrokerIdNotRegistered]
+        {
+            assert_eq!(explained(&ClientError::broker(code, None, Place::NOWHERE)).code(), Code::NotFound);
+        }
     }
 
     #[test]

@@ -148,7 +148,10 @@ async fn answer<S: Carries>(mut request: Request<Incoming>, ends: Ends, site: &R
             files::answer(path, request.headers().get(IF_NONE_MATCH))
         }
         (_, "/cluster/token" | "/certificate/rotate") => not_allowed("POST"),
-        _ => text(StatusCode::NOT_FOUND, "no such page\n".to_owned()),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "no such page; / lists what there is, /livez and /readyz tell of the health\n".to_owned(),
+        ),
     }
 }
 

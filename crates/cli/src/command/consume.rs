@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
 use futures_util::FutureExt;
-use highwater_client::{ClientError, ConsumedRecord, Consumer, Start, TopicDescription};
+use highwater_client::{ClientError, ConsumedRecord, Consumer, OffsetSpec, Start, TopicDescription};
 
 use crate::arguments::{Connection, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
@@ -29,11 +29,11 @@ pub(crate) struct Consume {
     topic: String,
 
     /// Where to begin: beginning, end, an offset, a time (2026-12-01T10:00:00Z, @MILLISECONDS) or how long ago (15m)
-    #[arg(short, long, default_value = "end", value_name = "WHERE")]
+    #[arg(short, long, default_value = "end", allow_negative_numbers = true, value_name = "WHERE")]
     from: Position,
 
     /// Read only this partition; may be repeated
-    #[arg(short, long = "partition", value_name = "N")]
+    #[arg(short, long = "partition", allow_negative_numbers = true, value_name = "N")]
     partitions: Vec<u32>,
 
     /// End when everything that was there at the start has been read
@@ -41,7 +41,7 @@ pub(crate) struct Consume {
     exit_at_end: bool,
 
     /// End after so many records
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "N")]
     count: Option<u64>,
 
     /// How records are printed
@@ -95,6 +95,7 @@ impl Consume {
         }
         self.say_what_is_read(partitions.len());
         self.say_what_nobody_leads(&topic, &partitions);
+        self.say_what_ends_before(&session, &partitions).await;
         let mut consumer = self.consumer(&session, partitions, from).await?;
         let as_json = as_json || self.format == RecordFormat::Json;
         let shape = LineShape { key_separator: self.key_separator.clone(), headers: self.headers };
@@ -142,6 +143,26 @@ impl Consume {
                 "{leaderless} of {} {has} no leader and cannot be read now: highwater topic describe {} tells why",
                 self.topic, self.topic
             ));
+        }
+    }
+
+    /// Whoever reads to the end from an offset behind it gets nothing: that is said, with the end.
+    async fn say_what_ends_before(&self, session: &Session, partitions: &[u32]) {
+        let Position::Offset(from) = self.from else { return };
+        if !self.exit_at_end || self.quiet {
+            return;
+        }
+        let asked =
+            session.admin().list_offsets(self.topic.as_str(), partitions.to_vec(), OffsetSpec::Latest).await;
+        for answer in asked.into_iter().flatten().flatten() {
+            if let Some(end) = answer.offset.filter(|end| *end < from) {
+                output::say(&format!(
+                    "offset {} lies behind the end of partition {}, which is {}: nothing of it is read",
+                    number::offset(from),
+                    answer.partition,
+                    number::offset(end)
+                ));
+            }
         }
     }
 

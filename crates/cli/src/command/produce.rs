@@ -46,11 +46,11 @@ pub(crate) struct Produce {
     headers: bool,
 
     /// A header for every record; may be repeated
-    #[arg(long = "header", value_name = "NAME=VALUE")]
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = Setting::header)]
     every_header: Vec<Setting>,
 
     /// Send all to this partition instead of choosing by key
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, allow_negative_numbers = true, value_name = "N")]
     partition: Option<u32>,
 
     /// How batches are compressed
@@ -62,7 +62,7 @@ pub(crate) struct Produce {
     acks: AcksChoice,
 
     /// The most bytes of one batch
-    #[arg(long, default_value = "1MB", value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "1MB", allow_negative_numbers = true, value_parser = number::parse_batch_bytes, value_name = "SIZE")]
     batch_bytes: u64,
 
     /// How long a batch waits for more lines
@@ -465,7 +465,7 @@ impl Sending<'_> {
 
 fn unreadable(source: &str, line: u64, fault: &LineFault) -> Failure {
     let what = format!("{source}, line {}: {fault}", number::count(line));
-    Failure::new(Code::Usage, what)
+    Failure::new(Code::Failed, what)
         .or("the lines before it were sent; --headers wants name:value,name:value and a tab")
 }
 

@@ -55,6 +55,7 @@ impl Args for Serve {
             Arg::new(setting.name)
                 .long(setting.name)
                 .value_name(setting.value)
+                .allow_negative_numbers(true)
                 .help(format!("{about}{default}"))
                 .long_help(format!("{about}{default}\n{}", setting.why))
         });
@@ -168,7 +169,10 @@ fn unstarted(error: &BootError) -> Failure {
             failure.or("--listen, --replica-listen and --http-listen choose other addresses")
         }
         BootError::Join { .. } => {
-            failure.or("highwater cluster token makes a token on a node of the cluster")
+            failure.or(
+                "--join names the replica door of a node (UDP, 9093 unless --replica-listen says otherwise); highwater cluster \
+                 token makes a token there",
+            )
         }
         _ => failure,
     }

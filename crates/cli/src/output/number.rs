@@ -90,6 +90,9 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err("a number of bytes, such as 65536 or 64KiB, is wanted".to_owned());
+    }
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kb" => 1_000,
@@ -103,6 +106,14 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let number: u64 =
         number.parse().map_err(|_| "a number of bytes, such as 65536 or 64KiB, is wanted".to_owned())?;
     number.checked_mul(factor).ok_or_else(|| "that is more bytes than there can be".to_owned())
+}
+
+/// Reads the size of a batch, which producers have in these bounds.
+pub(crate) fn parse_batch_bytes(text: &str) -> Result<u64, String> {
+    match parse_bytes(text)? {
+        bytes @ 256..=0x400_0000 => Ok(bytes),
+        _ => Err("a batch has from 256 B to 64 MiB".to_owned()),
+    }
 }
 
 /// Reads a number of partitions. How many are too many is for the brokers to say.
@@ -222,6 +233,9 @@ mod tests {
         assert_eq!(parse_bytes("64KiB"), Ok(65_536));
         assert_eq!(parse_bytes("1 MB"), Ok(1_000_000));
         assert!(parse_bytes("one").is_err());
+        assert!(parse_bytes("-1").unwrap_err().starts_with("a number of bytes"));
+        assert_eq!((parse_batch_bytes("256"), parse_batch_bytes("64MiB")), (Ok(256), Ok(64 << 20)));
+        assert!(parse_batch_bytes("255").is_err() && parse_batch_bytes("65MiB").is_err());
         assert!(parse_bytes("99999999999GiB").is_err());
         assert_eq!(parse_duration("15m"), Ok(Duration::from_secs(900)));
         assert!(parse_duration("15").is_err());

@@ -9,6 +9,7 @@ mod clean_and_unclean_starts;
 mod confluent;
 mod damaged;
 mod disk_full;
+mod exit_codes;
 mod groups;
 mod handing_over;
 mod harness;
@@ -16,6 +17,7 @@ mod health;
 mod joining;
 mod last_of_three;
 mod leader_killed;
+mod no_majority;
 mod operators;
 #[cfg(feature = "unsynced-in-memory")]
 mod power_cut;

@@ -124,6 +124,22 @@ fn a_directory_of_another_cluster_is_refused() {
 }
 
 #[test]
+fn a_door_where_nobody_answers_is_said_while_it_is_tried() {
+    story(async {
+        let home = tempfile::tempdir().unwrap();
+        let [ports, nobody] = free(2).try_into().expect("two were asked for");
+        let mut node = Node::new(2, ports, home.path());
+        let token = format!("hw1-{:032x}-{:032x}", 7, 7);
+        node.invitation = Some((format!("127.0.0.1:{}", nobody.replica), token));
+        node.start();
+        let said = format!("no answer from 127.0.0.1:{} yet", nobody.replica);
+        until(&said, Duration::from_secs(10), async || node.last_lines().contains(&said).then_some(())).await;
+        assert!(node.is_running(), "it goes on trying");
+        node.kill();
+    });
+}
+
+#[test]
 fn a_left_over_folder_is_set_aside_and_said() {
     story(async {
         let mut cluster = formatted();

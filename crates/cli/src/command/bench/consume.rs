@@ -21,7 +21,7 @@ pub(crate) struct Consume {
     topic: String,
 
     /// How many records [default: all that are there]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "N")]
     records: Option<u64>,
 
     #[command(flatten)]

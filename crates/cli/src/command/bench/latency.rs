@@ -22,15 +22,15 @@ pub(crate) struct Latency {
     topic: String,
 
     /// How many records
-    #[arg(short = 'n', long, default_value_t = 10_000, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 10_000, allow_negative_numbers = true, value_name = "N")]
     records: u64,
 
     /// How large each value is
-    #[arg(long, default_value = "100", value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_bytes, value_name = "SIZE")]
     record_bytes: u64,
 
     /// The partition to send to
-    #[arg(short, long, default_value_t = 0, value_name = "N")]
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true, value_name = "N")]
     partition: u32,
 
     /// When a record counts as stored

@@ -30,19 +30,19 @@ pub(crate) struct Produce {
     topic: String,
 
     /// How many records
-    #[arg(short = 'n', long, default_value_t = 1_000_000, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 1_000_000, allow_negative_numbers = true, value_name = "N")]
     records: u64,
 
     /// How large each value is
-    #[arg(long, default_value = "100", value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_bytes, value_name = "SIZE")]
     record_bytes: u64,
 
     /// Records per second over all producers [default: as fast as possible]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
 
     /// How many producers send at once
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     producers: u16,
 
     /// How batches are compressed
@@ -54,7 +54,7 @@ pub(crate) struct Produce {
     acks: AcksChoice,
 
     /// The most bytes of one batch
-    #[arg(long, default_value = "1MB", value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "1MB", allow_negative_numbers = true, value_parser = number::parse_batch_bytes, value_name = "SIZE")]
     batch_bytes: u64,
 
     /// How long a batch waits for more records

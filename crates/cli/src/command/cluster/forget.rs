@@ -18,6 +18,7 @@ use crate::session::{Session, block_on};
 #[derive(Debug, Args)]
 pub(crate) struct Forget {
     /// The node
+    #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     node: i32,
 
     /// Go on without a question

@@ -21,11 +21,11 @@ pub(crate) struct Init {
     data_dir: PathBuf,
 
     /// The node's id
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     node_id: i32,
 
     /// How many single-use tokens to make
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    #[arg(long, default_value_t = 2, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1_000))]
     tokens: u16,
 }
 

@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::damage;
-use crate::failure::Outcome;
+use crate::failure::{Code, Failure, Outcome};
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
-use crate::session::{Session, aside, block_on};
+use crate::session::{Session, aside_answered, block_on};
 
 /// Show the nodes, what they lead, and what is wrong
 #[derive(Debug, Args)]
@@ -38,6 +38,10 @@ struct Shown {
     partitions_damaged: usize,
     /// Of those the ones that nobody leads.
     partitions_damaged_without_leader: usize,
+    /// How many voters of the metadata quorum there are; 0 if the brokers do not say.
+    voters: usize,
+    /// How many of them answer here.
+    voters_answering: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,6 +51,8 @@ struct Node {
     rack: Option<String>,
     /// Whether it belongs to the cluster and is not alive, or has not come up yet.
     down: bool,
+    /// Whether it has answered a question of this command.
+    answers: bool,
     /// Whether it votes in the metadata quorum; null if the brokers do not say.
     voter: Option<bool>,
     /// How many partitions it leads.
@@ -61,14 +67,22 @@ struct Node {
 impl Report for Shown {
     fn text(&self, paint: Paint) -> String {
         let mut text = self.table().render(paint);
+        text.push('\n');
+        if let Some(line) = self.no_majority() {
+            text.push_str(&format!("{}\n", paint.alarm(&line)));
+        }
         text.push_str(&format!(
-            "\n{}, {}; controller is {}\n",
+            "{}, {}; controller is {}\n",
             number::counted(self.topics as u64, "topic"),
             number::counted(self.partitions as u64, "partition"),
             if self.controller < 0 { "none".to_owned() } else { format!("node {}", self.controller) }
         ));
         for node in self.nodes.iter().filter(|node| node.down) {
             let line = format!("node {} at {} is down", node.id, node.address);
+            text.push_str(&format!("{}\n", paint.alarm(&line)));
+        }
+        for node in self.nodes.iter().filter(|node| !node.down && !node.answers) {
+            let line = format!("node {} at {} does not answer", node.id, node.address);
             text.push_str(&format!("{}\n", paint.alarm(&line)));
         }
         for node in &self.nodes {
@@ -97,6 +111,18 @@ impl Report for Shown {
 }
 
 impl Shown {
+    /// Without a majority nobody notices who has died: the rest is what was last agreed on.
+    fn no_majority(&self) -> Option<String> {
+        let what = if self.voters_answering < self.voters / 2 + 1 && self.voters > 0 {
+            format!("only {} of {} voters of the metadata quorum answer", self.voters_answering, self.voters)
+        } else if self.controller < 0 {
+            "no node is the controller".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{what}: nothing can be changed, and what is shown here may be old"))
+    }
+
     fn table(&self) -> Table {
         let columns = Table::new().number("node").text("address").text("rack").text("role");
         let mut table = columns.number("leads").number("replicas");
@@ -116,6 +142,7 @@ impl Shown {
     fn role(&self, node: &Node) -> &'static str {
         match node.voter {
             _ if node.down => "down",
+            _ if !node.answers => "no answer",
             _ if node.id == self.controller => "controller",
             Some(true) => "voter",
             Some(false) => "observer",
@@ -127,7 +154,9 @@ impl Shown {
 impl Status {
     pub(crate) fn run(&self, format: Format) -> Outcome {
         let shown = block_on(self.look())?;
-        output::show(&shown, format)
+        output::show(&shown, format)?;
+        // For programs too: the table told people.
+        shown.no_majority().map_or(Ok(()), |_| Err(Failure::quiet(Code::Unreachable)))
     }
 
     async fn look(&self) -> Outcome<Shown> {
@@ -157,14 +186,15 @@ async fn quorum(session: &Session) -> Result<Option<QuorumDescription>, ClientEr
 /// The key under which a broker tells of its certificates for browsers.
 const CERTIFICATES: &str = "browser.certificates.sha256";
 
-/// By node. A broker that does not tell, or is not there any more, has none.
+/// By node. One that does not tell has none, and one that does not answer is left out.
 async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
     let asked = cluster.brokers.iter().map(|broker| async {
         let admin = session.admin();
-        (broker.id, aside(admin.describe_configs(ConfigResource::Broker(broker.id))).await)
+        (broker.id, aside_answered(admin.describe_configs(ConfigResource::Broker(broker.id))).await)
     });
     let mut all = BTreeMap::new();
     for (id, entries) in join_all(asked).await {
+        let Some(entries) = entries else { continue };
         let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
         let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(str::to_owned);
@@ -196,6 +226,7 @@ fn summed_up(
         address: format!("{}:{}", broker.host, broker.port),
         rack: broker.rack.as_deref().map(str::to_owned),
         down,
+        answers: !down && certificates.contains_key(&broker.id),
         voter: votes(broker.id),
         leads: partitions.iter().filter(|partition| partition.leader == Some(broker.id)).count(),
         replicas: partitions.iter().filter(|partition| partition.replicas.contains(&broker.id)).count(),
@@ -205,6 +236,11 @@ fn summed_up(
     let mut nodes: Vec<Node> = live.chain(cluster.fenced.iter().map(|broker| node(broker, true))).collect();
     nodes.sort_by_key(|node| node.id);
     let controller = quorum.map_or(cluster.controller, |quorum| quorum.leader);
+    let voters: Vec<i32> =
+        quorum.into_iter().flat_map(|quorum| &quorum.voters).map(|voter| voter.id).collect();
+    // A voter that is no broker, as Kafka has them, cannot be asked, so nothing is held against it.
+    let is_silent = |id: &i32| nodes.iter().any(|node| node.id == *id && !node.answers);
+    let answering = voters.iter().filter(|id| !is_silent(id)).count();
     Shown {
         cluster_id: cluster.cluster_id.as_deref().map(str::to_owned),
         controller: controller.unwrap_or(-1),
@@ -222,6 +258,8 @@ fn summed_up(
             .filter(damaged)
             .filter(|partition| partition.leader.is_none())
             .count(),
+        voters: voters.len(),
+        voters_answering: answering,
     }
 }
 
@@ -271,13 +309,24 @@ mod tests {
             is_internal: false,
             partitions: vec![partition(0, Some(1), &[1, 2]), partition(1, None, &[2])],
         };
-        let certificates = BTreeMap::from([(1, vec!["ab".repeat(32), "cd".repeat(32)])]);
+        let certificates = BTreeMap::from([(1, vec!["ab".repeat(32), "cd".repeat(32)]), (2, Vec::new())]);
         summed_up(&cluster, Some(&quorum), &[topic], &certificates)
     }
 
     #[test]
     fn a_status_names_what_is_wrong() {
         insta::assert_snapshot!(shown().text(Paint::OFF));
+    }
+
+    #[test]
+    fn a_quorum_without_a_majority_is_an_alarm() {
+        let mut shown = shown();
+        assert_eq!((shown.voters, shown.voters_answering, shown.no_majority()), (1, 1, None));
+        (shown.voters, shown.voters_answering) = (3, 1);
+        shown.nodes[0].answers = false;
+        insta::assert_snapshot!(shown.text(Paint::OFF));
+        (shown.voters_answering, shown.controller) = (2, -1);
+        assert!(shown.no_majority().unwrap().starts_with("no node is the controller: nothing can"));
     }
 
     #[test]

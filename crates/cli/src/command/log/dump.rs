@@ -28,7 +28,7 @@ pub(crate) struct Dump {
     choice: Choice,
 
     /// Begin with the batch that holds this offset
-    #[arg(short, long, default_value_t = 0, value_name = "OFFSET")]
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true, value_name = "OFFSET")]
     from: i64,
 
     /// Print each record as a JSON object instead of its batch

@@ -4,7 +4,7 @@ use clap::Args;
 use highwater_client::{ClientError, ConfigChange, ConfigResource};
 use serde::Serialize;
 
-use crate::arguments::{Connection, Setting};
+use crate::arguments::{Connection, Setting, each_once};
 use crate::failure::Outcome;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -51,6 +51,8 @@ impl Alter {
     }
 
     async fn alter(&self) -> Outcome<Altered> {
+        let set = self.configs.iter().map(|setting| setting.key.as_str());
+        each_once(set.chain(self.resets.iter().map(String::as_str)))?;
         let session = Session::open(&self.connection).await?;
         match self.apply(&session).await {
             Ok(changes) => Ok(Altered { topic: self.topic.clone(), changes }),

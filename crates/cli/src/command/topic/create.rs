@@ -5,7 +5,7 @@ use highwater_client::{ErrorCode, NewTopic};
 use serde::Serialize;
 
 use super::{Summary, settings_of};
-use crate::arguments::{Connection, Setting};
+use crate::arguments::{Connection, Setting, each_once};
 use crate::failure::Outcome;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -21,7 +21,8 @@ pub(crate) struct Create {
     partitions: Option<u32>,
 
     /// How many brokers keep each partition [default: the brokers' setting, at most one for each broker]
-    #[arg(long, visible_alias = "replication", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, visible_alias = "replication", value_name = "N", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u16).range(1..=32_767))]
     replication_factor: Option<u16>,
 
     /// A setting by Kafka's name, such as retention.ms=86400000; may be repeated
@@ -57,6 +58,7 @@ impl Create {
     }
 
     async fn create(&self) -> Outcome<Created> {
+        each_once(self.configs.iter().map(|setting| setting.key.as_str()))?;
         let session = Session::open(&self.connection).await?;
         let created = match session.admin().create_topic(self.wanted()).await {
             Ok(_) => true,

@@ -28,7 +28,7 @@ pub(crate) struct Elect {
     topic: String,
 
     /// Only these partitions
-    #[arg(long = "partition", value_name = "NUMBER")]
+    #[arg(long = "partition", allow_negative_numbers = true, value_name = "NUMBER")]
     partitions: Vec<u32>,
 
     /// Elect a replica that may lack acknowledged records, where nobody leads
@@ -36,7 +36,8 @@ pub(crate) struct Elect {
     unclean: bool,
 
     /// The node that shall lead; the one that has most if none is named
-    #[arg(long, requires = "unclean", value_name = "NODE")]
+    #[arg(long, requires = "unclean", allow_negative_numbers = true, value_name = "NODE",
+        value_parser = clap::value_parser!(i32).range(0..))]
     leader: Option<i32>,
 
     /// Go on without a question

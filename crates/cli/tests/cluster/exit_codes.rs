@@ -1,0 +1,44 @@
+//! The exit codes of `highwater help`, met by people: what is not there is 3 whoever finds it missing, a wrong command line 2.
+
+use std::fs;
+
+use crate::harness::{Cluster, Door, Setup, highwater, story, topic};
+
+#[test]
+fn what_is_missing_has_one_code_and_what_is_wrong_another() {
+    story(async {
+        let cluster = Cluster::start(&Setup { nodes: 1, ..Setup::default() }).await;
+        let client = cluster.client(Door::Tcp).await;
+        client.admin().create_topic(topic("t", 1).replication(1)).await.unwrap();
+        let lines = cluster.home.path().join("lines");
+        fs::write(&lines, "one\n").unwrap();
+        let lines = lines.to_str().unwrap();
+        let addresses = cluster.addresses(Door::Tcp);
+        for (code, words, line) in [
+            (3, "the topic has 1 partitions", vec!["produce", "t", lines, "--partition", "9"]),
+            (3, "has no partition 9", vec!["consume", "t", "--partition", "9"]),
+            (3, "has no partition 9", vec!["topic", "elect", "t", "--partition", "9"]),
+            (3, "topic u does not exist", vec!["produce", "u", lines]),
+            (3, "there is no node 9", vec!["cluster", "forget", "9", "--yes"]),
+            (3, "no/such: no such file", vec!["produce", "t", "no/such"]),
+            (2, "a batch has from 256 B to 64 MiB", vec!["produce", "t", lines, "--batch-bytes", "1"]),
+            (2, "NAME=VALUE is wanted", vec!["produce", "t", lines, "--header", "foo"]),
+            (
+                2,
+                "given twice",
+                vec!["topic", "alter", "t", "--config", "retention.ms=1", "--reset", "retention.ms"],
+            ),
+            (1, "no tab after the headers", vec!["produce", "t", lines, "--headers"]),
+            (
+                0,
+                "offset 9 lies behind the end of partition 0, which is 0",
+                vec!["consume", "t", "-f", "9", "-e"],
+            ),
+        ] {
+            let output = highwater().args(&line).args(["--bootstrap", &addresses]).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
+            assert!(told.contains(words), "{line:?}: {told}");
+        }
+    });
+}
