@@ -168,10 +168,9 @@ impl Describe {
 
     async fn describe(&self) -> Outcome<Description> {
         let session = Session::open(&self.connection).await?;
-        let admin = session.admin();
         let known = async {
-            let group = admin.describe_group(self.group.as_str()).await?;
-            let lags = admin.group_lag(self.group.as_str()).await?;
+            let group = session.admin().describe_group(self.group.as_str()).await?;
+            let lags = session.admin().group_lag(self.group.as_str()).await?;
             Ok((group, lags))
         };
         match known.await {

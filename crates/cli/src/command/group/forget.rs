@@ -88,10 +88,9 @@ impl Forget {
 
     async fn forget(&self) -> Outcome<Forgotten> {
         let session = Session::open(&self.connection).await?;
-        let admin = session.admin();
         let known = async {
-            admin.describe_group(self.group.as_str()).await?;
-            admin.group_offsets(self.group.as_str()).await
+            session.admin().describe_group(self.group.as_str()).await?;
+            session.admin().group_offsets(self.group.as_str()).await
         };
         let committed = match known.await {
             Ok(committed) => committed,
@@ -110,7 +109,12 @@ impl Forget {
         }
         confirm(&forgotten.risk(), self.yes)?;
         let partitions = forgotten.partitions.iter().map(|line| (Arc::from(&*line.topic), line.partition));
-        let results = match admin.delete_group_offsets(self.group.as_str(), partitions.collect()).await {
+        let results = match session
+            .anew()
+            .admin()
+            .delete_group_offsets(self.group.as_str(), partitions.collect())
+            .await
+        {
             Ok(results) => results,
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };

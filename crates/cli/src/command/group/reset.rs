@@ -213,7 +213,7 @@ impl Reset {
             offset: line.after,
             leader_epoch: -1,
         });
-        let set = session.admin().set_group_offsets(self.group.as_str(), offsets.collect()).await;
+        let set = session.anew().admin().set_group_offsets(self.group.as_str(), offsets.collect()).await;
         let results = match set {
             Ok(results) => results,
             Err(error) => return Err(group_failure(session, &self.group, &error).await),
