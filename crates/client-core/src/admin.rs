@@ -10,9 +10,9 @@ use log_core::{MonoTime, Now};
 
 use crate::action::{Answer, CallId, ConnectionId};
 use crate::core::{Core, earliest};
-use crate::error::{ClientError, NetworkError, Place, Waiting};
+use crate::error::{CallerProblem, ClientError, NetworkError, Place, Waiting};
 use crate::network::Channel;
-use crate::options::check_topic_name;
+use crate::options::{check_string, check_topic_name};
 use crate::purpose::Purpose;
 use crate::queries::{Asker, Found, Queries};
 use answers::Incoming;
@@ -327,16 +327,33 @@ impl Call {
 
 /// Refuses what no broker would take.
 fn check(question: &AdminCall) -> Result<(), ClientError> {
+    if !groups::ADMINISTERS && question.administers_groups() {
+        let problem =
+            CallerProblem::Option { option: "group", must: "be administered from outside of a browser" };
+        return Err(ClientError::caller(problem, Place::NOWHERE));
+    }
+    if let Some(group) = question.coordinated_group() {
+        check_string("group", group)?;
+    }
     match question {
-        AdminCall::CreateTopics { topics, .. } => {
-            topics.iter().try_for_each(|topic| check_topic_name(&topic.name))
-        }
+        AdminCall::CreateTopics { topics, .. } => topics.iter().try_for_each(|topic| {
+            check_topic_name(&topic.name)?;
+            topic.configs.iter().try_for_each(|(name, value)| check_config(name, value))
+        }),
         AdminCall::DeleteTopics(topics) | AdminCall::DescribeTopics(topics) => {
             topics.iter().try_for_each(check_topic_name)
         }
         AdminCall::CreatePartitions { topic, .. }
-        | AdminCall::DescribeConfigs(ConfigResource::Topic(topic))
-        | AdminCall::AlterConfigs { resource: ConfigResource::Topic(topic), .. } => check_topic_name(topic),
+        | AdminCall::DescribeConfigs(ConfigResource::Topic(topic)) => check_topic_name(topic),
+        AdminCall::AlterConfigs { resource, changes } => {
+            if let ConfigResource::Topic(topic) = resource {
+                check_topic_name(topic)?;
+            }
+            changes.iter().try_for_each(|change| match change {
+                ConfigChange::Set(name, value) => check_config(name, value),
+                ConfigChange::Delete(name) => check_config(name, ""),
+            })
+        }
         AdminCall::ReplicaEnds { topic, .. } => check_topic_name(topic),
         AdminCall::DescribeLogDirs { partitions: Some(asked), .. }
         | AdminCall::ElectLeaders { partitions: Some(asked), .. } => {
@@ -351,4 +368,9 @@ fn check(question: &AdminCall) -> Result<(), ClientError> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_config(name: &str, value: &str) -> Result<(), ClientError> {
+    check_string("config", name)?;
+    check_string("config", value)
 }

@@ -295,8 +295,15 @@ impl Consumer {
         if let PartState::AwaitingOffset(Start::Offset(offset)) = part.state {
             part.state = PartState::Fetching { offset };
             let generation = part.generation;
-            self.tell_position(core, key, generation, offset);
+            self.begun(core, key, generation, offset);
         }
+    }
+
+    fn begun(&mut self, core: &mut Core, key: &Key, generation: u32, offset: i64) {
+        if let Some(member) = &mut self.member {
+            member.begun(key, offset);
+        }
+        self.tell_position(core, key, generation, offset);
     }
 
     fn begin_at(&mut self, core: &mut Core, key: &Key, answer: &PartitionOffset) {
@@ -308,7 +315,7 @@ impl Consumer {
         };
         part.state = PartState::Fetching { offset };
         let generation = part.generation;
-        self.tell_position(core, key, generation, offset);
+        self.begun(core, key, generation, offset);
     }
 
     fn tell_position(&self, core: &mut Core, key: &Key, generation: u32, offset: i64) {
@@ -399,6 +406,11 @@ impl Consumer {
             let place = unplaced.map_or(Place::NOWHERE, |key| Place::partition(&key.0, key.1));
             let (after, cause) = (core.options.call_timeout, cause.map(Box::new));
             self.fail(core, ClientError::TimedOut { waiting, after, cause, place });
+            // The group waits for those that it knows.
+            if let Some(member) = self.member.as_mut().filter(|member| member.is_known()) {
+                self.is_over = false;
+                member.leave(now, None);
+            }
         }
     }
 }

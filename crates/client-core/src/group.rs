@@ -8,7 +8,7 @@
 //!
 //! The coordinator is looked for whenever it is not known, in any of these; to lose it changes nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use log_core::{MonoTime, Now};
@@ -52,6 +52,8 @@ pub(crate) struct Member {
     /// Calls that wait for everything marked to be committed.
     commit_calls: Vec<(CallId, MonoTime)>,
     next_commit: Option<MonoTime>,
+    /// Partitions for which the group has no position yet.
+    unset: BTreeSet<Key>,
     /// The numbers of partitions that this member, as the leader, has divided.
     divided: BTreeMap<Arc<str>, u32>,
 }
@@ -102,6 +104,7 @@ impl Member {
             committing: None,
             commit_calls: Vec::new(),
             next_commit,
+            unset: BTreeSet::new(),
             divided: BTreeMap::new(),
         }
     }
@@ -114,8 +117,31 @@ impl Member {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
+    /// Whether brokers know it as a member, as far as it knows.
+    pub(crate) const fn is_known(&self) -> bool {
+        !self.member_id.is_empty()
+    }
+
+    /// Whether all that is left is to say good-bye.
+    fn has_only_to_leave(&self) -> bool {
+        match self.phase {
+            Phase::Leaving { was_member, .. } => {
+                self.committing.is_none() && (!was_member || self.marks.is_empty())
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn mark(&mut self, key: Key, next: i64, leader_epoch: i32) {
         self.marks.insert(key, (next, leader_epoch));
+    }
+
+    /// Reading begins here. Where the group has no position yet it gets this one, so that what comes while nobody reads is not
+    /// passed over by the next who begins at the end; whoever commits by hand says it by hand.
+    pub(crate) fn begun(&mut self, key: &Key, offset: i64) {
+        if self.unset.remove(key) && self.group.auto_commit.is_some() {
+            self.marks.entry(key.clone()).or_insert((offset, -1));
+        }
     }
 
     pub(crate) fn commit(&mut self, now: Now, core: &Core, call: CallId) {
@@ -123,6 +149,9 @@ impl Member {
     }
 
     pub(crate) fn leave(&mut self, now: Now, call: Option<CallId>) {
+        if self.is_leaving() && call.is_none() {
+            return;
+        }
         let deadline = MonoTime(now.mono.0 + LEAVE_MS_MAX * 1_000_000);
         let was_member = self.is_stable();
         self.phase = Phase::Leaving { call, deadline, asked: false, was_member };
@@ -178,6 +207,7 @@ impl Consumer {
         member.phase = Phase::Joining { asked: false };
         member.generation = -1;
         member.marks.clear();
+        member.unset.clear();
         member.divided.clear();
         for (call, _) in std::mem::take(&mut member.commit_calls) {
             core.answer(call, Err(error.clone()));
@@ -220,7 +250,10 @@ impl Consumer {
             }
             return None;
         };
-        let connection = core.connection(now, broker, Channel::Group(self.handle));
+        // A request to join may wait at the broker for all others, and whatever comes behind it on its connection waits with it.
+        let leaves = member.has_only_to_leave();
+        let channel = if leaves { Channel::General } else { Channel::Group(self.handle) };
+        let connection = core.connection(now, broker, channel);
         // One that cannot be reached was named before the others knew: they name another once they do.
         if connection.is_none() && !core.network.may_be_reached(now, broker) {
             member.lose_coordinator(core, now);

@@ -259,6 +259,7 @@ impl ConsumerOptions {
             }
         }
         if let Some(group) = &self.group {
+            check_string("group", &group.name)?;
             let heard_often = group.heartbeat_interval < group.session_timeout;
             require(heard_often, "heartbeat_interval", "must be shorter than session_timeout")?;
         }
@@ -279,6 +280,11 @@ pub(crate) fn check_topic_name(name: &Arc<str>) -> Result<(), ClientError> {
     } else {
         Err(ClientError::caller(CallerProblem::TopicName, Place::topic(name)))
     }
+}
+
+/// Refuses a text that the protocol has no room for.
+pub(crate) fn check_string(option: &'static str, text: &str) -> Result<(), ClientError> {
+    require(i16::try_from(text.len()).is_ok(), option, "must be at most 32,767 bytes")
 }
 
 const fn require(holds: bool, option: &'static str, must: &'static str) -> Result<(), ClientError> {

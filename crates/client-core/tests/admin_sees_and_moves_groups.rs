@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use highwater_client_core::admin::{
-    AdminAnswer, AdminCall, CommittedOffset, GroupDescription, GroupListing, GroupProtocol, GroupState,
+    AdminAnswer, AdminCall, CommittedOffset, ConfigChange, ConfigResource, GroupDescription, GroupListing,
+    GroupProtocol, GroupState, NewTopic,
 };
 use highwater_client_core::{Answer, ClientError, ConsumerOptions, GroupOptions};
 use kafka_wire::{ApiKey, ErrorCode};
@@ -321,4 +322,28 @@ fn a_group_that_never_was_is_not_deleted_by_a_lost_search_for_its_coordinator() 
     world.cluster.script(ApiKey::FindCoordinator, [Some(Fault::CloseAfter)]);
     let error = ask(&mut world, AdminCall::DeleteGroup("biling".into())).expect_err("not there");
     assert_eq!(error.broker_code(), Some(ErrorCode::GroupIdNotFound));
+}
+
+#[test]
+fn a_name_or_a_setting_that_the_protocol_has_no_room_for_is_refused() {
+    let mut world = world();
+    let long: Arc<str> = "x".repeat(32_768).into();
+    let topics = vec![NewTopic::named("t").config("retention.ms", Arc::clone(&long))];
+    let alter = AdminCall::AlterConfigs {
+        resource: ConfigResource::Broker(1),
+        changes: vec![ConfigChange::Set(Arc::clone(&long), "1".into())],
+    };
+    let questions = [
+        AdminCall::DescribeGroup(Arc::clone(&long)),
+        AdminCall::DeleteGroup(Arc::clone(&long)),
+        AdminCall::SetGroupOffsets { group: Arc::clone(&long), offsets: vec![] },
+        AdminCall::CreateTopics { topics, validate_only: true },
+        alter,
+    ];
+    for question in questions {
+        let error = ask(&mut world, question).expect_err("refused");
+        assert!(matches!(error, ClientError::Caller { .. }), "{error:?}");
+    }
+    let options = ConsumerOptions { group: Some(GroupOptions::named(long)), ..from_the_beginning("t") };
+    assert!(options.checked().is_err());
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use highwater_broker::Broker;
 use highwater_client::{
-    Acks, Address, Client, ClientError, CommittedOffset, Compression, ConfigChange, ConfigResource,
-    ConsumedRecord, ErrorCode, GroupReset, GroupState, NewTopic, OffsetSpec, Record, ResetTo, Start,
+    Acks, Address, Client, ClientBuilder, ClientError, CommittedOffset, Compression, ConfigChange,
+    ConfigResource, ConsumedRecord, ErrorCode, GroupReset, GroupState, NewTopic, OffsetSpec, Record, ResetTo,
+    Start,
 };
 
 /// A client, a topic name that no other run uses, and the broker, if it lives in this process.
@@ -25,16 +26,20 @@ async fn setup(story: &str) -> (Client, String, Option<Broker>) {
     let mut builder = Client::builder(bootstrap).unknown_topic_wait(Duration::from_millis(1500));
     if let Some(broker) = &broker {
         broker.ready().await.expect("the broker gets ready");
-        let connect = broker.connector();
-        builder = builder.connector(move |_: Address| {
-            let stream = connect();
-            async move { Ok(stream) }
-        });
+        builder = reaching(broker, builder);
     }
     if let Ok(ca) = std::env::var("HIGHWATER_TEST_CA") {
         builder = builder.ca_file(ca);
     }
     (builder.connect().await.expect("the broker answers"), topic, broker)
+}
+
+fn reaching(broker: &Broker, builder: ClientBuilder) -> ClientBuilder {
+    let connect = broker.connector();
+    builder.connector(move |_: Address| {
+        let stream = connect();
+        async move { Ok(stream) }
+    })
 }
 
 async fn create(client: &Client, topic: &str, partitions: u32) {
@@ -325,7 +330,7 @@ async fn a_group_is_seen_behind_moved_and_deleted() -> Result<(), ClientError> {
     assert_eq!(lags.iter().map(|lag| lag.end.clone()).collect::<Vec<_>>(), [Ok(10), Ok(10)]);
     lags.sort_by_key(|lag| lag.partition != first.partition);
     let behind: Vec<_> = lags.iter().map(|lag| (lag.committed, lag.records())).collect();
-    assert_eq!(behind, [(Some(1), Some(9)), (None, None)], "the one that was read, and the other");
+    assert_eq!(behind, [(Some(1), Some(9)), (Some(0), Some(10))], "the one that was read, and the other");
 
     let plan = admin.plan_group_reset(group.as_str(), both.clone(), ResetTo::Latest).await?;
     let set = admin.set_group_offsets(group.as_str(), positions(&plan)).await;
@@ -362,6 +367,51 @@ async fn a_group_is_seen_behind_moved_and_deleted() -> Result<(), ClientError> {
     admin.delete_group(group.as_str()).await?;
     assert_eq!(admin.group_offsets(group.as_str()).await?, []);
     assert_eq!(refusal(admin.delete_group(group.as_str()).await), ErrorCode::GroupIdNotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_comes_while_no_member_is_there_is_read_by_the_next() -> Result<(), ClientError> {
+    let (client, topic, _broker) = setup("idle").await;
+    create(&client, &topic, 2).await;
+    let group = format!("{topic}-group");
+    let open = || client.consumer(topic.as_str()).group(group.as_str()).start(Start::Latest).build();
+    open().await?.close().await?;
+    let begun = client.admin().group_offsets(group.as_str()).await?;
+    assert_eq!(begun.iter().map(|found| found.offset).collect::<Vec<_>>(), [0, 0]);
+    let producer = client.producer().build()?;
+    producer.send(Record::to(topic.as_str()).value("meanwhile")).await?;
+    let mut consumer = open().await?;
+    let record = consumer.try_next().await?.expect("a record");
+    assert_eq!(record.value.as_deref(), Some(&b"meanwhile"[..]));
+    consumer.close().await
+}
+
+#[tokio::test]
+async fn who_gives_up_joining_is_no_member_for_whom_others_wait() -> Result<(), ClientError> {
+    let (client, topic, broker) = setup("gives-up").await;
+    let Some(broker) = broker else { return Ok(()) };
+    create(&client, &topic, 1).await;
+    let group = format!("{topic}-group");
+    // A member that ends without a word.
+    let builder = reaching(&broker, Client::builder("in-memory:9092"));
+    let (topic_of_other, group_of_other) = (topic.clone(), group.clone());
+    let other = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let client = builder.connect().await.expect("connected");
+            let open = client.consumer(topic_of_other.as_str()).group(group_of_other.as_str()).build();
+            std::mem::forget(open.await.expect("a member"));
+        });
+    });
+    tokio::task::spawn_blocking(|| other.join()).await.expect("run").expect("joined");
+    let builder = reaching(&broker, Client::builder("in-memory:9092"));
+    let hasty = builder.call_timeout(Duration::from_secs(2)).connect().await?;
+    let late = hasty.consumer(topic.as_str()).group(group.as_str()).build().await;
+    assert!(matches!(late, Err(ClientError::TimedOut { .. })), "the other is waited for");
+    hasty.close().await?;
+    let described = client.admin().describe_group(group.as_str()).await?;
+    assert_eq!(described.members.len(), 1, "the one that ended without a word");
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use futures_util::FutureExt;
@@ -169,14 +170,23 @@ impl Consume {
     async fn consumer(&self, session: &Session, partitions: Vec<u32>, from: Position) -> Outcome<Consumer> {
         let mut builder = session.client.consumer(self.topic.as_str()).start(start(from));
         builder = match &self.group {
-            Some(group) => builder.group(group.as_str()),
+            Some(group) => builder.group(group.as_str()).session_timeout(SESSION_TIMEOUT),
             None => builder.partitions(partitions),
         };
         if self.exit_at_end {
             builder = builder.until_end();
         }
-        let built = session.in_time("finding where to begin", builder.build()).await?;
-        built.map_err(|error| session.failure(&error))
+        let built = tokio::select! {
+            built = session.in_time("finding where to begin", builder.build()) => {
+                built.and_then(|built| built.map_err(|error| session.failure(&error)))
+            }
+            _ = tokio::signal::ctrl_c() => Err(Failure::quiet(Code::Interrupted)),
+        };
+        if built.is_err() && self.group.is_some() {
+            // The group would wait for a member that is gone.
+            let _ = session.patiently("leaving", session.client.clone().close()).await;
+        }
+        built
     }
 
     async fn pump<W: Write>(
@@ -210,6 +220,9 @@ impl Consume {
         }
     }
 }
+
+/// How long a group waits for one that was killed: less than the next one waits for the group by default.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What is waited for when a record is there and does not come.
 const NEXT_RECORD: &str = "the next record, which is there,";

@@ -31,6 +31,9 @@ pub(super) mod types;
 
 use types::GroupListing;
 
+/// Whether groups can be administered. A tab has no calls for it, beyond a group's positions, and its package no room for their code.
+pub(super) const ADMINISTERS: bool = cfg!(not(target_arch = "wasm32"));
+
 /// Who has told of its groups, and what.
 #[derive(Debug, Default)]
 pub(super) struct Census {
@@ -65,6 +68,18 @@ impl Census {
 }
 
 impl AdminCall {
+    /// Whether it is about groups, and more than a question for positions.
+    pub(super) const fn administers_groups(&self) -> bool {
+        matches!(
+            self,
+            Self::ListGroups
+                | Self::DescribeGroup(_)
+                | Self::SetGroupOffsets { .. }
+                | Self::DeleteGroupOffsets { .. }
+                | Self::DeleteGroup(_)
+        )
+    }
+
     /// The group whose coordinator has to be asked.
     pub(super) const fn coordinated_group(&self) -> Option<&Arc<str>> {
         match self {
@@ -81,7 +96,10 @@ impl AdminCall {
 impl Call {
     /// All groups, once every broker that is there has told its own.
     pub(super) fn listed(&mut self, core: &mut Core) -> Option<Vec<GroupListing>> {
-        if !matches!(self.question, AdminCall::ListGroups) || core.cluster.version == self.census.before {
+        if !ADMINISTERS
+            || !matches!(self.question, AdminCall::ListGroups)
+            || core.cluster.version == self.census.before
+        {
             return None;
         }
         let there: BTreeSet<i32> = core.network.broker_ids().collect();
@@ -107,6 +125,9 @@ impl Call {
         connection: ConnectionId,
         id: CallId,
     ) -> Result<(), ClientError> {
+        if !ADMINISTERS && self.question.administers_groups() {
+            return Ok(());
+        }
         if let Some(group) = self.question.coordinated_group()
             && self.coordinator.is_none()
         {

@@ -171,7 +171,9 @@ impl Consumer {
         };
         let mut starts: BTreeMap<Key, Start> =
             assigned.iter().map(|key| (key.clone(), self.options.start)).collect();
+        member.unset = assigned.iter().cloned().collect();
         for found in committed {
+            member.unset.remove(&(Arc::clone(&found.topic), found.partition));
             if let Some(start) = starts.get_mut(&(Arc::clone(&found.topic), found.partition)) {
                 *start = Start::Offset(found.offset);
             }

@@ -12,6 +12,7 @@ use kafka_wire::messages::offset_commit::OffsetCommitResponse;
 use kafka_wire::messages::offset_delete::OffsetDeleteResponse;
 use kafka_wire::{ApiKey, DecodeError, ErrorCode};
 
+use super::ADMINISTERS;
 use super::types::{GroupDescription, GroupListing, GroupMember, GroupProtocol, GroupState};
 use crate::admin::answers::{Incoming, again_or_fail, done, text};
 use crate::admin::{AdminAnswer, AdminCall, Call, Outcome};
@@ -31,6 +32,9 @@ impl Call {
         core: &mut Core,
         incoming: &Incoming<'_>,
     ) -> Result<Outcome, DecodeError> {
+        if !ADMINISTERS && self.question.administers_groups() {
+            return Ok(Outcome::More);
+        }
         let Some(coordinator) = self.coordinator else {
             return match self.question {
                 AdminCall::ListGroups => self.on_groups(core, incoming),
