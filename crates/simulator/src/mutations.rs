@@ -46,7 +46,7 @@ const BREACHES: &[Breach] = &[
     of("T2", &[Mutation::T2], Mix::Any),
     of("T3", &[Mutation::T3], Mix::Any),
     of("T6', with L10' off", &[Mutation::T6, Mutation::L10], Mix::Deposed),
-    of("T10", &[Mutation::T10], Mix::Restarts),
+    of("T10", &[Mutation::T10], Mix::Cuts),
     of("T11", &[Mutation::T11], Mix::Any),
     of("T13'", &[Mutation::T13Ack, Mutation::T13Push], Mix::Network),
     of("H1", &[Mutation::H1], Mix::Metadata),

@@ -115,7 +115,9 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
 
     fn stop_shards(&mut self) {
         let successor = self.ask_for_successor().then(|| self.now.mono.after(SUCCESSOR_MAX));
-        self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean: true, successor });
+        // Shards that were shown no image have opened no log: all is as the last process left it.
+        let clean = self.life.is_published() || self.config.clean;
+        self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean, successor });
         self.tell_shards(|_| ShardMessage::Stop);
     }
 

@@ -226,6 +226,17 @@ fn a_shard_that_does_not_close_cleanly_leaves_no_clean_mark() {
 }
 
 #[test]
+fn d8_who_stops_before_its_shards_have_opened_a_log_leaves_the_clean_mark_as_it_was() {
+    let mut net = Net::of(1);
+    net.kill(1);
+    // What the copy of the metadata log has is not served before it is synced, so nothing is shown to the shards.
+    net.nodes[&1].disk.hold(true);
+    net.restart(1);
+    net.stop(1);
+    assert_eq!(net.nodes[&1].stopped, Some((ExitCode::Clean, false)), "the process before was killed");
+}
+
+#[test]
 fn who_stops_before_it_is_registered_waits_for_its_shards_without_a_deadline_that_has_passed() {
     let mut net = Net::of(1);
     net.cluster.hold_commits(true);
