@@ -66,9 +66,6 @@ fn note(load: &Load, marks: &Marks, done: bool) -> Result<(), Fault> {
 }
 
 fn is_done(load: &Load) -> bool {
-    if !load.is_stopped() {
-        return false;
-    }
-    let [sent, acked, _, grouped] = load.sums();
-    acked == sent && grouped == sent
+    let [sent, _, _, grouped] = load.sums();
+    load.is_all_sent() && grouped == sent
 }

@@ -84,6 +84,8 @@ struct Load {
     arguments: Arguments,
     books: Vec<Mutex<Book>>,
     stopped: AtomicBool,
+    /// Producers that have not ended.
+    producing: AtomicU64,
     commits: AtomicU64,
     commits_failed: AtomicU64,
     redelivered: AtomicU64,
@@ -96,9 +98,10 @@ impl Load {
         let books = (0..arguments.topics).map(|_| Mutex::default()).collect();
         let count = AtomicU64::default;
         Arc::new(Self {
-            arguments,
             books,
             stopped: AtomicBool::new(false),
+            producing: AtomicU64::new(arguments.topics as u64),
+            arguments,
             commits: count(),
             commits_failed: count(),
             redelivered: count(),
@@ -128,6 +131,12 @@ impl Load {
 
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Nothing more is sent, and everything that was is acknowledged. That the load is stopped is not enough: a producer that was
+    /// about to send does so once more.
+    fn is_all_sent(&self) -> bool {
+        self.producing.load(Ordering::Relaxed) == 0
     }
 
     /// Sums over all topics: sent, acknowledged, read, read by the group.

@@ -1,6 +1,7 @@
 //! The producer of one topic: at a fixed rate, and never further ahead of the consumers than retention reaches.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
@@ -42,6 +43,7 @@ pub(crate) async fn run(load: Arc<Load>, producer: Producer, topic: Arc<str>) ->
     while let Some((number, result)) = waiting.next().await {
         note(&load, &topic, number, result)?;
     }
+    load.producing.fetch_sub(1, Ordering::Relaxed);
     Ok(())
 }
 

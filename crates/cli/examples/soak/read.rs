@@ -26,11 +26,8 @@ pub(crate) async fn run(load: Arc<Load>, mut consumer: Consumer) -> Result<(), F
 }
 
 fn is_done(load: &Load) -> bool {
-    if !load.is_stopped() {
-        return false;
-    }
-    let [sent, acked, read, _] = load.sums();
-    acked == sent && read == sent
+    let [sent, _, read, _] = load.sums();
+    load.is_all_sent() && read == sent
 }
 
 /// What a record says of itself, and where it is.
