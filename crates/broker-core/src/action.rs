@@ -30,6 +30,14 @@ pub enum ShardAction<F> {
         /// Why, for the log.
         reason: CloseReason,
     },
+    /// Hand a connection to another shard, with everything that was received of it since its last whole frame. Nothing of it is under
+    /// way, and this shard has forgotten it. `handle_connection_moved` has it go on there, or here again where the driver knows better.
+    Move {
+        /// Which.
+        connection: ConnectionId,
+        /// Where the partitions live that it is used for.
+        to: ShardId,
+    },
     /// Hand a request to Control.
     ToControl(ControlRequest),
     /// Hand a message to another shard of this broker.

@@ -36,6 +36,12 @@ pub enum DoorKind {
 }
 
 impl DoorKind {
+    /// Whether another thread can go on with a connection that has nothing under way: what carries it is a socket and nothing else.
+    #[must_use]
+    pub const fn can_move(self) -> bool {
+        matches!(self, Self::Tcp)
+    }
+
     /// Whether pages in browsers come in here.
     #[must_use]
     pub const fn is_browser(self) -> bool {

@@ -15,6 +15,8 @@ pub struct ShardMetrics {
     pub connections_opened: u64,
     /// Connections that ended.
     pub connections_closed: u64,
+    /// Connections handed to other shards.
+    pub connections_moved: u64,
     /// Bytes of requests.
     pub bytes_in: u64,
     /// Bytes of answers that clients took.
@@ -104,6 +106,7 @@ impl ShardMetrics {
             ("highwater_requests_malformed_total", self.requests_malformed),
             ("highwater_connections_opened_total", self.connections_opened),
             ("highwater_connections_closed_total", self.connections_closed),
+            ("highwater_connections_moved_total", self.connections_moved),
             ("highwater_bytes_in_total", self.bytes_in),
             ("highwater_bytes_out_total", self.bytes_out),
             ("highwater_log_appends_total", self.appends),

@@ -31,7 +31,7 @@ use crate::doors::accept_clients;
 use crate::error::BootError;
 use crate::http::{self, Site, WebSocket};
 use crate::joining::{self, Gate};
-use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToShard, Turns};
+use crate::links::{ControlSender, Crowds, Links, ShardSender, Standing, ToControl, ToShard, Turns};
 use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
 use crate::shard_thread::{self, ShardStart};
 use crate::status::Status;
@@ -230,10 +230,16 @@ impl Running {
             idle: config.connection_idle,
         });
         let seats = Seats::new(config.connections_max);
+        let crowds = Crowds::of(count);
         let mut shards = Vec::new();
         for (number, inbox) in (0..count).zip(receivers) {
             let (wake, disk_wake) = waker();
-            let links = Links { shard: ShardId(number), control: control.clone(), shards: senders.clone() };
+            let links = Links {
+                shard: ShardId(number),
+                control: control.clone(),
+                shards: senders.clone(),
+                crowds: crowds.clone(),
+            };
             shards.push(
                 shard_thread::spawn(ShardStart {
                     config: boot::shard_config(config, home.format.broker, home.clean, number, count),

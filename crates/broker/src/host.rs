@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use broker_core::{ConnectionId, Door, DoorKind, Limits, Shard, ShardAction};
+use broker_core::{ConnectionId, Door, DoorKind, Limits, Shard, ShardAction, ShardId};
 use kafka_wire::{FrameError, FrameReader};
 use log_core::{MonoTime, Now};
 use log_store::Disk;
@@ -18,11 +18,20 @@ use tokio::task::spawn_local;
 
 use crate::carrier::{Outlet, Served};
 use crate::clock::Clock;
-use crate::links::{Links, ShardReport};
+use crate::links::{Links, Moved, ShardReport};
 use crate::replication::{self, Replication};
 
 /// A shard is idle when nothing has happened for this long (a guess: several times the pause between two bursts of a client).
 const QUIET: Duration = Duration::from_millis(100);
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A client has just come in.
+    Outside,
+    /// A shard of this broker has handed it on.
+    Shard,
+}
 
 /// A shard with its connections. Lives on one thread; tasks share it as `Rc`.
 pub(crate) struct Host<D: Disk> {
@@ -92,13 +101,17 @@ where
         }
     }
 
-    /// A client came in.
-    pub(crate) fn open(self: &Rc<Self>, door: Door) -> (ConnectionId, Rc<Outlet<D::File>>) {
+    /// A client came in, or goes on here.
+    pub(crate) fn open(self: &Rc<Self>, door: Door, origin: Origin) -> (ConnectionId, Rc<Outlet<D::File>>) {
         self.connections_made.set(self.connections_made.get() + 1);
         let id = ConnectionId(self.connections_made.get());
         let outlet = Rc::new(Outlet::new());
         self.state.borrow_mut().outlets.insert(id, outlet.clone());
-        self.with(|shard, now| shard.handle_connection_opened(now, id, door));
+        self.links.crowds.come(self.links.shard);
+        self.with(|shard, now| match origin {
+            Origin::Outside => shard.handle_connection_opened(now, id, door),
+            Origin::Shard => shard.handle_connection_moved(now, id, door),
+        });
         (id, outlet)
     }
 
@@ -132,8 +145,18 @@ where
     /// A client is gone.
     pub(crate) fn closed(self: &Rc<Self>, id: ConnectionId) {
         if self.state.borrow_mut().outlets.remove(&id).is_some() {
+            self.links.crowds.leave(self.links.shard);
             self.with(|shard, now| shard.handle_connection_closed(now, id));
         }
+    }
+
+    /// Whether a connection that the shard wants at `to` may go there.
+    pub(crate) fn has_room_at(&self, to: ShardId) -> bool {
+        self.links.crowds.has_room(self.links.shard, to)
+    }
+
+    pub(crate) fn hand_on(&self, to: ShardId, moved: Moved) {
+        self.links.hand_on(to, moved);
     }
 
     /// Completions wait in the disk.
@@ -220,8 +243,15 @@ where
             }
             ShardAction::Close { connection, reason } => {
                 if let Some(outlet) = state.outlets.remove(&connection) {
+                    self.links.crowds.leave(self.links.shard);
                     tracing::info!("connection {} is closed: {reason}", connection.0);
                     outlet.close(reason);
+                }
+            }
+            ShardAction::Move { connection, to } => {
+                if let Some(outlet) = state.outlets.remove(&connection) {
+                    self.links.crowds.leave(self.links.shard);
+                    outlet.hand_on(to);
                 }
             }
             ShardAction::ToControl(request) => self.links.to_control(request),

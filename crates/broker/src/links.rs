@@ -1,13 +1,17 @@
 //! The channels between the threads of one broker. Nothing is shared but these.
 
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broker_core::control::ControlStatus;
 use broker_core::{ControlRequest, ExitCode, PeerMessage, ShardGauges, ShardId, ShardMessage, ShardMetrics};
+use kafka_wire::FrameReader;
 use replica::Arrival;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::browser::Seat;
 use crate::http::WebSocket;
 
 /// What other threads hand to a shard's.
@@ -18,6 +22,8 @@ pub(crate) enum ToShard<F> {
     Peer(ShardId, PeerMessage<F>),
     /// A client that the listener let in.
     Tcp(TcpStream),
+    /// A client's connection that another shard has handed on.
+    Moved(Moved),
     /// A client in this process.
     Memory(DuplexStream),
     /// A page's WebSocket, agreed on.
@@ -28,6 +34,14 @@ pub(crate) enum ToShard<F> {
     Replica(Arrival),
     /// Asks for the counters.
     Metrics(oneshot::Sender<ShardReport>),
+}
+
+/// A connection on its way from one shard to another.
+pub(crate) struct Moved {
+    pub(crate) stream: TcpStream,
+    pub(crate) seat: Seat,
+    /// What was received of it after its last whole frame.
+    pub(crate) frames: FrameReader,
 }
 
 /// A shard's counters, and what its driver counts beside them.
@@ -70,6 +84,38 @@ pub(crate) struct Links<F> {
     pub(crate) shard: ShardId,
     pub(crate) control: ControlSender,
     pub(crate) shards: Vec<ShardSender<F>>,
+    pub(crate) crowds: Crowds,
+}
+
+/// How many connections each shard has; all of them see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Crowds(Arc<[AtomicUsize]>);
+
+/// A shard takes connections of another while it has at most so many more (a guess): a partition that everybody uses is not to
+/// gather all of them on one thread.
+const CROWDED_BY: usize = 4;
+
+impl Crowds {
+    pub(crate) fn of(shards: u16) -> Self {
+        Self((0..shards).map(|_| AtomicUsize::new(0)).collect())
+    }
+
+    fn at(&self, shard: ShardId) -> &AtomicUsize {
+        self.0.get(usize::from(shard.0)).expect("there is a number for each shard")
+    }
+
+    pub(crate) fn come(&self, shard: ShardId) {
+        self.at(shard).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(&self, shard: ShardId) {
+        self.at(shard).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether a connection that `from` has just left may go to `to`.
+    pub(crate) fn has_room(&self, from: ShardId, to: ShardId) -> bool {
+        self.at(to).load(Ordering::Relaxed) <= self.at(from).load(Ordering::Relaxed) + CROWDED_BY
+    }
 }
 
 impl<F> Links<F> {
@@ -81,6 +127,12 @@ impl<F> Links<F> {
     pub(crate) fn to_shard(&self, to: ShardId, message: PeerMessage<F>) {
         if let Some(shard) = self.shards.get(usize::from(to.0)) {
             let _ = shard.send(ToShard::Peer(self.shard, message));
+        }
+    }
+
+    pub(crate) fn hand_on(&self, to: ShardId, moved: Moved) {
+        if let Some(shard) = self.shards.get(usize::from(to.0)) {
+            let _ = shard.send(ToShard::Moved(moved));
         }
     }
 
@@ -99,5 +151,21 @@ impl Turns {
     pub(crate) fn next<'a, F>(&mut self, shards: &'a [ShardSender<F>]) -> &'a ShardSender<F> {
         self.next = (self.next + 1) % shards.len();
         shards.get(self.next).expect("the remainder is below the length, and a broker has a shard")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_takes_connections_of_another_until_it_is_crowded() {
+        let crowds = Crowds::of(2);
+        let (from, to) = (ShardId(0), ShardId(1));
+        (0..=CROWDED_BY).for_each(|_| crowds.come(to));
+        assert!(!crowds.has_room(from, to));
+        assert!(crowds.has_room(to, from));
+        crowds.leave(to);
+        assert!(crowds.has_room(from, to));
     }
 }

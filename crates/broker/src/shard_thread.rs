@@ -126,6 +126,9 @@ where
                 spawn_local(doors::tcp(host.clone(), shared, stream));
             }
         }
+        ToShard::Moved(moved) => {
+            spawn_local(doors::go_on(host.clone(), moved));
+        }
         ToShard::Memory(stream) => {
             let door = Door { kind: DoorKind::Memory, ..Door::MEMORY };
             let (reader, writer) = tokio::io::split(stream);

@@ -18,7 +18,8 @@ use crate::usage;
 pub(super) struct Plan {
     pub(super) run: Duration,
     pub(super) runs: usize,
-    /// The load before everything that counts, for a virtual machine to compile what it runs.
+    /// The load before everything that counts: a virtual machine compiles what it runs, and the system gets the memory that the load
+    /// before has made its host take back.
     pub(super) warm_up: Duration,
     pub(super) idle: Duration,
 }
@@ -64,7 +65,7 @@ pub(super) fn all(system: &mut System, works: &[Work], plan: &Plan) -> Result<Fi
     if works.contains(&Work::Start) {
         note(system, &mut findings, Work::Start, medians(&started));
     }
-    if matches!(system, System::Kafka(_)) {
+    if !matches!(system, System::Elsewhere(_)) {
         warm_up(system, works, plan)?;
     }
     for work in works.iter().copied().filter(|work| *work != Work::Start) {

@@ -32,7 +32,7 @@ fn replaced(page: &str, part: &str, text: &str) -> Option<String> {
 pub(super) fn conditions(plan: &Plan) -> String {
     format!(
         "{}; Apache Kafka {} on {}, G1, a heap of 1 GiB. \
-         Medians of {} runs of {} s; Kafka was under load for {} s before.",
+         Medians of {} runs of {} s; each was under load for {} s before.",
         machine(),
         java::VERSION,
         output("sh", &["-c", "java -version 2>&1 | head -1 | tr -d '\"'"]),

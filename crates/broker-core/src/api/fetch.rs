@@ -84,6 +84,7 @@ impl<D: Disk> Shard<D> {
             started: false,
         };
         self.find_parts(&mut fetch, request);
+        self.note_use(ask, fetch.parts.iter().filter_map(|part| part.found.as_ref().ok()));
         let id = self.next_pending();
         let deadline = fetch.waits.then(|| self.core.now.mono.after(wait));
         let all = 0..u32::try_from(fetch.parts.len()).unwrap_or(u32::MAX);

@@ -69,6 +69,7 @@ impl<D: Disk> Shard<D> {
             }
             produce.topics.push((topic.name.into_owned(), numbers));
         }
+        self.note_use(ask, produce.found.iter().flatten());
         if produce.results.is_complete() {
             self.finish_produce(produce);
         } else {

@@ -3,10 +3,10 @@
 use log_core::TopicPartition;
 use log_store::Disk;
 
-use super::{Pending, Shard};
+use super::{Ask, Pending, Shard};
 use crate::action::ShardAction;
 use crate::connection::Connection;
-use crate::door::ConnectionId;
+use crate::door::{ConnectionId, ShardId};
 use crate::error::PartitionError;
 use crate::peer::{CallId, Origin, PartitionAnswer, PartitionCall, Peer};
 use crate::shard::shard_of;
@@ -106,6 +106,21 @@ impl<D: Disk> Shard<D> {
         worked
     }
 
+    /// Notes what a client's connection is used for.
+    pub(crate) fn note_use<'a>(&mut self, ask: Ask, partitions: impl Iterator<Item = &'a TopicPartition>) {
+        let shards = self.core.config.shards;
+        if let Some(connection) = self.connections.get_mut(&ask.connection) {
+            connection.note_shards(partitions.map(|partition| shard_of(*partition, shards)));
+        }
+    }
+
+    /// Its requests need not go from one thread to the other any more, nor their answers back.
+    fn move_connection(&mut self, connection: ConnectionId, to: ShardId) {
+        self.connections.remove(&connection);
+        self.core.metrics.connections_moved += 1;
+        self.core.actions.push_back(ShardAction::Move { connection, to });
+    }
+
     /// Sends what is ready, starts what may start, and reads on or stops reading.
     pub(super) fn run_connection(&mut self, id: ConnectionId) {
         if let Some(rope) = self.connections.get_mut(&id).and_then(|connection| connection.take_ready()) {
@@ -117,6 +132,9 @@ impl<D: Disk> Shard<D> {
             self.start_request(id, sequence, &frame);
         }
         let Some(connection) = self.connections.get_mut(&id) else { return };
+        if let Some(to) = connection.pulled_from(self.core.config.shard) {
+            return self.move_connection(id, to);
+        }
         let full = connection.is_full();
         if full != connection.paused {
             connection.paused = full;

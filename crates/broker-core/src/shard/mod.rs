@@ -100,10 +100,15 @@ impl<D: Disk> Shard<D> {
 
     /// A client came in.
     pub fn handle_connection_opened(&mut self, now: Now, connection: ConnectionId, door: Door) {
+        self.core.metrics.connections_opened += 1;
+        self.handle_connection_moved(now, connection, door);
+    }
+
+    /// A connection goes on here that a shard of this broker has handed on, maybe this one.
+    pub fn handle_connection_moved(&mut self, now: Now, connection: ConnectionId, door: Door) {
         self.core.now = now;
         let limits = self.core.config.limits.at(door.kind);
         self.connections.insert(connection, Connection::new(now.mono, door, limits));
-        self.core.metrics.connections_opened += 1;
         if self.next_idle_scan.is_none() {
             self.schedule_idle_scan();
         }

@@ -4,6 +4,7 @@
 
 mod administration;
 mod bad_input;
+mod connections;
 mod damage;
 mod deletion;
 mod elections;

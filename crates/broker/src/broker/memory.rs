@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::control_host::ControlHost;
 use crate::joining::Gate;
-use crate::links::{ControlSender, Links, Standing, ToControl, ToShard};
+use crate::links::{ControlSender, Crowds, Links, Standing, ToControl, ToShard};
 use crate::peers::ControlPeers;
 use crate::shard_thread;
 
@@ -61,7 +61,8 @@ pub(super) fn serve(
             clock,
             standing,
         );
-        let links = Links { shard: ShardId(0), control, shards: vec![sender.clone()] };
+        let (shards, crowds) = (vec![sender.clone()], Crowds::of(1));
+        let links = Links { shard: ShardId(0), control, shards, crowds };
         let shard = shard_config();
         spawn_local(shard_thread::serve_memory(shard, disk, links, receiver, clock));
         let (connect, mut arriving) = mpsc::unbounded_channel();

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use broker_core::CloseReason;
+use broker_core::{CloseReason, ShardId};
 use kafka_wire::{Rope, Segment};
 use tokio::sync::Notify;
 
@@ -22,6 +22,10 @@ pub(crate) struct Outlet<F> {
     /// Told once, to whoever waits for the end.
     closed: Notify,
     closing: Cell<Option<CloseReason>>,
+    /// The shard that goes on with the connection, once this one does not.
+    to: Cell<Option<ShardId>>,
+    /// Told once, to whoever waits for that.
+    handed: Notify,
 }
 
 impl<F> Outlet<F> {
@@ -33,6 +37,8 @@ impl<F> Outlet<F> {
             paused: Cell::new(false),
             closed: Notify::new(),
             closing: Cell::new(None),
+            to: Cell::new(None),
+            handed: Notify::new(),
         }
     }
 
@@ -47,6 +53,27 @@ impl<F> Outlet<F> {
         self.closed.notify_one();
         self.ready.notify_one();
         self.resumed.notify_one();
+    }
+
+    /// Has nothing more read or written here: the shard has handed the connection on.
+    pub(crate) fn hand_on(&self, to: ShardId) {
+        self.to.set(Some(to));
+        self.handed.notify_one();
+    }
+
+    /// Whether the connection goes on elsewhere.
+    pub(crate) fn is_handed_on(&self) -> bool {
+        self.to.get().is_some()
+    }
+
+    /// Waits until the connection goes on elsewhere: where. One task waits here.
+    pub(crate) async fn handed_on(&self) -> ShardId {
+        loop {
+            match self.to.get() {
+                Some(to) => return to,
+                None => self.handed.notified().await,
+            }
+        }
     }
 
     pub(crate) fn pause(&self, paused: bool) {

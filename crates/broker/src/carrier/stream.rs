@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::outlet::Outlet;
 use super::{Ended, Served, chunk_bytes, chunks};
-use crate::host::Host;
+use crate::host::{Host, Origin};
 use broker_core::{CloseReason, ConnectionId, Door};
 
 /// Serves one connection until either side ends it.
@@ -23,7 +23,7 @@ where
     D: Disk + 'static,
     D::File: Served,
 {
-    let (id, outlet) = host.open(door);
+    let (id, outlet) = host.open(door, Origin::Outside);
     let ended = tokio::select! {
         ended = read(&host, reader, id, door, &outlet) => ended.unwrap_or_else(Ended::from),
         ended = write(&host, writer, id, chunk_bytes(door.kind), &outlet) => ended.map_or_else(Ended::from, Ended::from),

@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 
 use super::outlet::Outlet;
 use super::{Ended, Served};
-use crate::host::Host;
-use broker_core::{ConnectionId, Door, DoorKind};
+use crate::host::{Host, Origin};
+use broker_core::{ConnectionId, Door, DoorKind, ShardId};
 
 /// Pieces that one `sendmsg` takes. Far below the system's limit of 1,024; more gains nothing.
 const SLICES_MAX: usize = 64;
@@ -21,41 +21,62 @@ const SLICES_MAX: usize = 64;
 /// Bytes that one `sendfile` asks for, so that one large fetch does not hold the thread (a guess).
 const SENDFILE_BYTES_MAX: usize = 1 << 20;
 
-/// Serves one connection until either side ends it.
-pub(crate) async fn serve<D>(host: Rc<Host<D>>, stream: TcpStream)
+/// Serves one connection until either side ends it, or the shard hands it on to another: which one. `frames` then holds what was
+/// received after the last whole frame.
+pub(crate) async fn serve<D>(
+    host: &Rc<Host<D>>,
+    stream: &TcpStream,
+    frames: &mut FrameReader,
+    origin: Origin,
+) -> Option<ShardId>
 where
     D: Disk + 'static,
     D::File: Served,
 {
     let door = Door { kind: DoorKind::Tcp, local: stream.local_addr().ok(), peer: stream.peer_addr().ok() };
-    let (id, outlet) = host.open(door);
+    let (id, outlet) = host.open(door, origin);
     let ended = tokio::select! {
-        ended = read(&host, &stream, id, &outlet) => ended,
-        ended = write(&host, &stream, id, &outlet) => ended,
+        ended = read(host, stream, frames, id, &outlet) => ended,
+        ended = write(host, stream, id, &outlet) => ended,
         reason = outlet.overdue() => reason.into(),
+        to = outlet.handed_on() => {
+            tracing::debug!("connection {} from {:?} goes on at shard {to}", id.0, door.peer);
+            return Some(to);
+        }
     };
     tracing::debug!("connection {} from {:?} ended: {ended}", id.0, door.peer);
     host.closed(id);
+    None
 }
 
-async fn read<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> Ended
+async fn read<D>(
+    host: &Rc<Host<D>>,
+    stream: &TcpStream,
+    frames: &mut FrameReader,
+    id: ConnectionId,
+    outlet: &Outlet<D::File>,
+) -> Ended
 where
     D: Disk + 'static,
     D::File: Served,
 {
-    let mut frames = FrameReader::new(host.limits(DoorKind::Tcp).request_bytes_max);
     loop {
         outlet.may_read().await;
         if outlet.closing().is_some() {
             return std::future::pending().await;
         }
-        if let Err(e) = stream.readable().await {
+        let readable = stream.readable().await;
+        // What comes from now on, be it an end, is another shard's.
+        if outlet.is_handed_on() {
+            return std::future::pending().await;
+        }
+        if let Err(e) = readable {
             return e.into();
         }
         match stream.try_read_buf(&mut frames.spare()) {
             Ok(0) => return Ended::ByClient,
             Ok(_) => {
-                if let Err(e) = host.received(id, &mut frames) {
+                if let Err(e) = host.received(id, frames) {
                     return e.into();
                 }
             }

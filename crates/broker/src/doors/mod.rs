@@ -11,7 +11,7 @@ mod webtransport;
 
 pub(crate) use listen::{accept_clients, bind_tcp};
 pub(crate) use quic::{QuicDoor, serve as quic};
-pub(crate) use tcp::{TLS_HANDSHAKE, first_byte, serve as tcp};
+pub(crate) use tcp::{TLS_HANDSHAKE, first_byte, go_on, serve as tcp};
 pub(crate) use tls::ClientTls;
 pub(crate) use websocket::serve as websocket;
 pub(crate) use webtransport::{ALPN_HTTP3, PATH as WEBTRANSPORT_PATH};

@@ -5,12 +5,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use broker_core::{Door, DoorKind};
+use kafka_wire::FrameReader;
 use log_store::Disk;
 use tokio::net::TcpStream;
 
 use super::{ClientTls, Shared};
+use crate::browser::Seat;
 use crate::carrier::{self, Served};
-use crate::host::Host;
+use crate::host::{Host, Origin};
+use crate::links::Moved;
 
 /// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1). A Kafka frame begins with the high
 /// byte of its length, which is at most 6 below the 100 MiB limit.
@@ -29,15 +32,53 @@ where
         Ok(stream) => stream,
         Err(e) => return tracing::warn!("a connection cannot be watched: {e}"),
     };
-    let _seat = match shared.seats.take() {
+    let seat = match shared.seats.take() {
         Ok(seat) => seat,
         Err(full) => return tracing::warn!("{:?} is not let in: {full}", stream.peer_addr().ok()),
     };
     let Ok(Ok(first)) = tokio::time::timeout(OPENING_TIMEOUT, first_byte(&stream)).await else { return };
     match first {
         Some(TLS_HANDSHAKE) => encrypted(host, &shared.tls, stream).await,
-        Some(_) => carrier::tcp::serve(host, stream).await,
+        Some(_) => {
+            let frames = FrameReader::new(host.limits(DoorKind::Tcp).request_bytes_max);
+            settle(&host, Origin::Outside, stream, seat, frames).await;
+        }
         None => {}
+    }
+}
+
+/// Goes on with a connection of another shard.
+pub(crate) async fn go_on<D>(host: Rc<Host<D>>, moved: Moved)
+where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    let Moved { stream, seat, frames } = moved;
+    match TcpStream::from_std(stream) {
+        Ok(stream) => settle(&host, Origin::Shard, stream, seat, frames).await,
+        Err(e) => tracing::warn!("a connection cannot be watched any more: {e}"),
+    }
+}
+
+/// Serves a connection until it ends here, or goes on elsewhere.
+async fn settle<D>(
+    host: &Rc<Host<D>>,
+    mut origin: Origin,
+    stream: TcpStream,
+    seat: Seat,
+    mut frames: FrameReader,
+) where
+    D: Disk + 'static,
+    D::File: Served,
+{
+    while let Some(to) = carrier::tcp::serve(host, &stream, &mut frames, origin).await {
+        if host.has_room_at(to) {
+            return match stream.into_std() {
+                Ok(stream) => host.hand_on(to, Moved { stream, seat, frames }),
+                Err(e) => tracing::warn!("a connection cannot go to another shard: {e}"),
+            };
+        }
+        origin = Origin::Shard;
     }
 }
 

@@ -310,6 +310,19 @@ impl World {
         self.with_shard(process, shard, |shard, now| shard.handle_connection_opened(now, connection, door));
     }
 
+    /// What is still on its way to a connection arrives where it has moved to.
+    pub(super) fn move_connection(&mut self, process: ProcessId, connection: ConnectionId, to: ShardId) {
+        let Some(number) = self.net.connections.get(&connection).copied() else { return };
+        let ends = self.net.streams.get_mut(&number).into_iter().flat_map(|stream| &mut stream.ends);
+        for end in ends {
+            if let End::Served { shard, .. } = end {
+                *shard = to;
+            }
+        }
+        let door = Door { kind: DoorKind::Tcp, local: None, peer: None };
+        self.with_shard(process, to, |shard, now| shard.handle_connection_moved(now, connection, door));
+    }
+
     pub(super) fn close_connection(&mut self, connection: ConnectionId) {
         if let Some(number) = self.net.connections.get(&connection).copied() {
             self.close_end(number, 1);

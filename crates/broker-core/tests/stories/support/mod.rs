@@ -14,8 +14,8 @@ use bytes::{Bytes, BytesMut};
 use coordinator_core::GroupConfig;
 use highwater_broker_core::message::RecoveredPartition;
 use highwater_broker_core::{
-    CloseReason, ConnectionId, ControlRequest, Door, ExitCode, Limits, ReplicaKey, Shard, ShardAction,
-    ShardConfig, ShardId, ShardMessage,
+    CloseReason, ConnectionId, ControlRequest, Door, DoorKind, ExitCode, Limits, ReplicaKey, Shard,
+    ShardAction, ShardConfig, ShardId, ShardMessage,
 };
 use kafka_wire::{Rope, Segment};
 use log_core::{
@@ -41,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) received: BTreeMap<ConnectionId, BytesMut>,
     pub(crate) closed: BTreeMap<ConnectionId, CloseReason>,
     pub(crate) paused: BTreeSet<ConnectionId>,
+    /// Connections that a shard handed on, and where to.
+    pub(crate) moved: Vec<(ConnectionId, ShardId)>,
     pub(crate) exits: Vec<ExitCode>,
     pub(crate) stopped: Vec<bool>,
     pub(crate) files_sent: usize,
@@ -147,6 +149,7 @@ impl Cluster {
                 received: BTreeMap::new(),
                 closed: BTreeMap::new(),
                 paused: BTreeSet::new(),
+                moved: Vec::new(),
                 exits: Vec::new(),
                 stopped: Vec::new(),
                 files_sent: 0,
@@ -352,6 +355,11 @@ impl Cluster {
             }
             ShardAction::Close { connection, reason } => {
                 node.closed.insert(connection, reason);
+            }
+            ShardAction::Move { connection, to } => {
+                node.moved.push((connection, to));
+                let door = Door { kind: DoorKind::Tcp, ..Door::MEMORY };
+                node.shards[usize::from(to.0)].handle_connection_moved(now, connection, door);
             }
             ShardAction::ToControl(request) => {
                 self.requests.push((broker, request.clone()));

@@ -21,7 +21,7 @@ use self::frame::{Decoder, Event};
 use self::violation::Closing;
 use super::outlet::CLOSE_GRACE;
 use super::{CHUNK_BYTES, Ended, Outlet, Served, chunks};
-use crate::host::Host;
+use crate::host::{Host, Origin};
 
 /// How often a silent client is asked whether it is there: below the minute after which middle boxes forget a connection.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -65,7 +65,7 @@ where
     D::File: Served,
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (id, outlet) = host.open(door);
+    let (id, outlet) = host.open(door, Origin::Outside);
     let (mut reader, mut writer) = tokio::io::split(stream);
     let link = Link {
         host: &host,
