@@ -75,7 +75,7 @@ const BREACHES: &[Breach] = &[
     of("C17", &[Mutation::C17], Mix::Losses),
     of("C18", &[Mutation::C18], Mix::Damage),
     of("C19", &[Mutation::C19], Mix::Tails),
-    of("C20", &[Mutation::C20], Mix::Damage),
+    hidden("C20", &[Mutation::C20], "c20_a_member_removed_as_behind_does_not_enter_the_elr"),
     of("B1", &[Mutation::B1], Mix::Restarts),
     of("B2", &[Mutation::B2], Mix::Metadata),
     of("B3, with D8 off", &[Mutation::B3, Mutation::D8], Mix::Storm),
@@ -190,8 +190,10 @@ none were run; neither says that nobody would notice. `unit test NAME` stands wh
 ";
 
 const FOOT: &str = "
-Three of them other code hides, whatever the faults; the test that is named notices. **H16**: a refusal is the outcome of a record
+Four of them other code hides, whatever the faults; the test that is named notices. **H16**: a refusal is the outcome of a record
 in the leader's own copy of the metadata log (C1), and the record that it may answer a duplicate of was applied there before.
+**C20**: who has less than it acknowledged found that out when it started and is suspect (S19, S20), and one of those is elected from
+the ELR as from the ISR only when nobody else could be, and then the one whose log reaches farthest (C5, C18).
 **L1b**: while a cut is running the log takes no batch and asks for no sync, so a leader has nothing to lose. **D3c**: a slot of the
 bound is smaller than a sector, and a disk here, as we believe of real ones, writes a sector or leaves it, but tears none; so a slot
 that is overwritten holds what it held or what is new.

@@ -208,7 +208,10 @@ impl World {
             // Clients here send little and read at once: a pause would not last.
             ShardAction::PauseReading(_) | ShardAction::ResumeReading(_) => {}
             ShardAction::Close { connection, .. } => self.close_connection(connection),
-            ShardAction::Move { connection, to } => self.move_connection(process, connection, to),
+            ShardAction::Move { connection, to } => {
+                self.coverage.count("connections moved");
+                self.move_connection(process, connection, to);
+            }
             ShardAction::ToControl(request) => {
                 let at = self.inside(process, Some(shard.0), None);
                 self.plan(at, Event::ToControl(process, shard, request));
