@@ -3,7 +3,7 @@
 use kafka_wire::{DecodeError, EncodeError, Rope};
 use log_core::{BrokerId, Session, TopicPartition};
 
-use crate::door::{ConnectionId, ShardId};
+use crate::door::{ConnectionId, Door, ShardId};
 use crate::message::{ControlRequest, ExitCode};
 use crate::peer::PeerMessage;
 
@@ -31,10 +31,13 @@ pub enum ShardAction<F> {
         reason: CloseReason,
     },
     /// Hand a connection to another shard, with everything that was received of it since its last whole frame. Nothing of it is under
-    /// way, and this shard has forgotten it. `handle_connection_moved` has it go on there, or here again where the driver knows better.
+    /// way, and this shard has forgotten it. `handle_connection_moved` has it go on there; `handle_connection_kept` has it go on
+    /// here, where the driver knows better.
     Move {
         /// Which.
         connection: ConnectionId,
+        /// Where it came in.
+        door: Door,
         /// Where the partitions live that it is used for.
         to: ShardId,
     },

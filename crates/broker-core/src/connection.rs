@@ -88,8 +88,9 @@ impl<F> Connection<F> {
 
     /// Where it should move, if it can now: it has nothing under way and is used for one other shard than `own` alone.
     pub(crate) fn pulled_from(&self, own: ShardId) -> Option<ShardId> {
-        let is_at_rest = self.running.is_empty() && self.waiting.is_empty() && self.unsent_bytes == 0;
-        let is_due = self.pull.requests >= PULLED_AFTER && self.door.kind.can_move();
+        let is_at_rest =
+            self.running.is_empty() && self.waiting.is_empty() && self.unsent_bytes == 0 && !self.paused;
+        let is_due = self.pull.requests >= PULLED_AFTER;
         self.pull.shard.filter(|shard| is_due && is_at_rest && *shard != own)
     }
 

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -89,6 +90,12 @@ where
         &self.replication
     }
 
+    /// Hands something to the shard, which works on it with whatever else comes until [`Host::settle`].
+    pub(crate) fn hand_in(&self, happened: impl FnOnce(&mut Shard<D>, Now)) {
+        self.note_work();
+        happened(&mut self.state.borrow_mut().shard, self.clock.now());
+    }
+
     /// Hands something to the shard, then does what it wants.
     pub(crate) fn with<R>(self: &Rc<Self>, happened: impl FnOnce(&mut Shard<D>, Now) -> R) -> R {
         self.note_work();
@@ -103,32 +110,44 @@ where
 
     /// A client came in, or goes on here.
     pub(crate) fn open(self: &Rc<Self>, door: Door, origin: Origin) -> (ConnectionId, Rc<Outlet<D::File>>) {
-        self.connections_made.set(self.connections_made.get() + 1);
-        let id = ConnectionId(self.connections_made.get());
+        let id = self.next_connection();
         let outlet = Rc::new(Outlet::new());
         self.state.borrow_mut().outlets.insert(id, outlet.clone());
-        self.links.crowds.come(self.links.shard);
         self.with(|shard, now| match origin {
-            Origin::Outside => shard.handle_connection_opened(now, id, door),
+            Origin::Outside => {
+                self.links.crowds.come(self.links.shard);
+                shard.handle_connection_opened(now, id, door);
+            }
             Origin::Shard => shard.handle_connection_moved(now, id, door),
         });
         (id, outlet)
     }
 
-    /// A client's bytes came: every whole frame in them is handled as one burst.
+    /// A number that no shard of this process has given.
+    fn next_connection(&self) -> ConnectionId {
+        let made = self.connections_made.get();
+        self.connections_made.set(made + 1);
+        ConnectionId(made * self.links.shards.len() as u64 + u64::from(self.links.shard.0))
+    }
+
+    /// A client's bytes came: every whole frame in them is handled as one burst. How many there were.
     pub(crate) fn received(
         self: &Rc<Self>,
         id: ConnectionId,
         frames: &mut FrameReader,
-    ) -> Result<(), FrameError> {
+    ) -> Result<usize, FrameError> {
         self.note_work();
         let now = self.clock.now();
         let outcome = {
             let mut state = self.state.borrow_mut();
+            let mut handled = 0;
             loop {
                 match frames.next_frame() {
-                    Ok(Some(frame)) => state.shard.handle_frame(now, id, frame),
-                    Ok(None) => break Ok(()),
+                    Ok(Some(frame)) => {
+                        state.shard.handle_frame(now, id, frame);
+                        handled += 1;
+                    }
+                    Ok(None) => break Ok(handled),
                     Err(e) => break Err(e),
                 }
             }
@@ -150,11 +169,17 @@ where
         }
     }
 
-    /// Whether a connection that the shard wants at `to` may go there.
-    pub(crate) fn has_room_at(&self, to: ShardId) -> bool {
-        self.links.crowds.has_room(self.links.shard, to)
+    pub(crate) fn shard_id(&self) -> ShardId {
+        self.links.shard
     }
 
+    /// A connection ends on its way to a shard.
+    pub(crate) fn lose(&self, on_its_way_to: ShardId, why: &io::Error) {
+        tracing::warn!("a connection ends on its way to shard {on_its_way_to}: {why}");
+        self.links.crowds.leave(on_its_way_to);
+    }
+
+    /// Hands on what [`Outlet::handed_on`] told.
     pub(crate) fn hand_on(&self, to: ShardId, moved: Moved) {
         self.links.hand_on(to, moved);
     }
@@ -211,7 +236,7 @@ where
     }
 
     /// Carries out what the shard wants until it wants nothing more.
-    fn settle(self: &Rc<Self>) {
+    pub(crate) fn settle(self: &Rc<Self>) {
         let mut state = self.state.borrow_mut();
         while let Some(action) = state.shard.poll_action() {
             self.carry_out(&mut state, action);
@@ -248,9 +273,10 @@ where
                     outlet.close(reason);
                 }
             }
-            ShardAction::Move { connection, to } => {
-                if let Some(outlet) = state.outlets.remove(&connection) {
-                    self.links.crowds.leave(self.links.shard);
+            ShardAction::Move { connection, door, to } => {
+                if !self.links.crowds.go(self.links.shard, to) {
+                    state.shard.handle_connection_kept(self.clock.now(), connection, door);
+                } else if let Some(outlet) = state.outlets.remove(&connection) {
                     outlet.hand_on(to);
                 }
             }

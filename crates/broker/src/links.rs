@@ -112,9 +112,15 @@ impl Crowds {
         self.at(shard).fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether a connection that `from` has just left may go to `to`.
-    pub(crate) fn has_room(&self, from: ShardId, to: ShardId) -> bool {
-        self.at(to).load(Ordering::Relaxed) <= self.at(from).load(Ordering::Relaxed) + CROWDED_BY
+    /// Counts a connection of `from` at `to` from now on, if that is not crowded: whether it is not.
+    pub(crate) fn go(&self, from: ShardId, to: ShardId) -> bool {
+        let most = self.at(from).load(Ordering::Relaxed) + CROWDED_BY;
+        let one_more = |number: usize| (number < most).then_some(number + 1);
+        let goes = self.at(to).fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok();
+        if goes {
+            self.leave(from);
+        }
+        goes
     }
 }
 
@@ -162,10 +168,13 @@ mod tests {
     fn a_shard_takes_connections_of_another_until_it_is_crowded() {
         let crowds = Crowds::of(2);
         let (from, to) = (ShardId(0), ShardId(1));
-        (0..=CROWDED_BY).for_each(|_| crowds.come(to));
-        assert!(!crowds.has_room(from, to));
-        assert!(crowds.has_room(to, from));
-        crowds.leave(to);
-        assert!(crowds.has_room(from, to));
+        let numbers = || [from, to].map(|shard| crowds.at(shard).load(Ordering::Relaxed));
+        (0..CROWDED_BY).for_each(|_| crowds.come(from));
+        while crowds.go(from, to) {}
+        assert_eq!(numbers(), [0, CROWDED_BY]);
+        crowds.come(from);
+        crowds.come(to);
+        assert!(!crowds.go(from, to));
+        assert_eq!(numbers(), [1, CROWDED_BY + 1]);
     }
 }

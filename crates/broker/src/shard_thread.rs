@@ -19,6 +19,9 @@ use crate::host::Host;
 use crate::links::{Links, ShardReceiver, ToShard};
 use crate::replication::{self, Replication};
 
+/// Messages of other threads that are worked on as one burst, before sockets and timers have their turn again (a guess).
+const BURST_MAX: usize = 256;
+
 /// What a shard's thread is started with.
 pub(crate) struct ShardStart<D: Disk> {
     pub(crate) config: ShardConfig,
@@ -74,10 +77,13 @@ where
     spawn_local(host.clone().keep_time());
     spawn_local(host.clone().use_idle_moments());
     spawn_local(watch_disk(host.clone(), disk_wake));
-    while let Some(first) = inbox.recv().await {
-        take(&host, shared.as_ref(), first);
-        while let Ok(next) = inbox.try_recv() {
-            take(&host, shared.as_ref(), next);
+    let mut burst = Vec::with_capacity(BURST_MAX);
+    while inbox.recv_many(&mut burst, BURST_MAX).await > 0 {
+        let is_full = burst.len() == BURST_MAX;
+        burst.drain(..).for_each(|input| take(&host, shared.as_ref(), input));
+        host.settle();
+        if is_full {
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -119,8 +125,8 @@ where
     D::File: Served,
 {
     match input {
-        ToShard::Control(message) => host.with(|shard, now| shard.handle_message(now, message)),
-        ToShard::Peer(from, message) => host.with(|shard, now| shard.handle_peer(now, from, message)),
+        ToShard::Control(message) => host.hand_in(|shard, now| shard.handle_message(now, message)),
+        ToShard::Peer(from, message) => host.hand_in(|shard, now| shard.handle_peer(now, from, message)),
         ToShard::Tcp(stream) => {
             if let Some(shared) = shared.cloned() {
                 spawn_local(doors::tcp(host.clone(), shared, stream));

@@ -17,6 +17,8 @@ use tokio::net::TcpStream;
 const PARTITIONS: i32 = 64;
 /// Requests for each, more than a connection needs to be drawn to a shard.
 const REQUESTS: i32 = 80;
+/// So many clients of one partition, half of them on either shard, of whom two may move before its shard is crowded.
+const CROWD: usize = 12;
 /// Bytes of the next frame that are sent with each frame.
 const AHEAD: usize = 7;
 
@@ -52,11 +54,26 @@ async fn answer(stream: &mut TcpStream) -> Vec<u8> {
     frame
 }
 
+async fn connect(running: &Running) -> TcpStream {
+    let stream = TcpStream::connect(running.broker.addresses().unwrap().kafka).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// That no connection has been lost on its way.
+async fn check_numbers(running: &Running) {
+    let http = running.http();
+    let [opened, closed] = [
+        metric(http, "highwater_connections_opened_total").await,
+        metric(http, "highwater_connections_closed_total").await,
+    ];
+    assert_eq!(opened - closed, metric(http, "highwater_connections").await);
+}
+
 #[tokio::test]
 async fn a_connection_moves_between_two_requests_in_the_midst_of_a_frame() {
     let running = Running::start(&[("shards", "2")]).await;
-    let mut stream = TcpStream::connect(running.broker.addresses().unwrap().kafka).await.unwrap();
-    stream.set_nodelay(true).unwrap();
+    let mut stream = connect(&running).await;
     stream.write_all(&create("t")).await.unwrap();
     answer(&mut stream).await;
     let all = (0..PARTITIONS).flat_map(|partition| (0..REQUESTS).map(move |n| (partition, n)));
@@ -71,11 +88,25 @@ async fn a_connection_moves_between_two_requests_in_the_midst_of_a_frame() {
         sent = to;
         assert_eq!(correlation(&answer(&mut stream).await), id);
     }
-    let http = running.http();
-    assert!(metric(http, "highwater_connections_moved_total").await >= 1);
-    let [opened, closed] = [
-        metric(http, "highwater_connections_opened_total").await,
-        metric(http, "highwater_connections_closed_total").await,
-    ];
-    assert_eq!(opened - closed, metric(http, "highwater_connections").await);
+    assert!(metric(running.http(), "highwater_connections_moved_total").await >= 1);
+    check_numbers(&running).await;
+}
+
+#[tokio::test]
+async fn a_shard_that_is_crowded_takes_no_more() {
+    let running = Running::start(&[("shards", "2")]).await;
+    let mut clients = Vec::new();
+    for _ in 0..CROWD {
+        clients.push(connect(&running).await);
+    }
+    clients[0].write_all(&create("t")).await.unwrap();
+    answer(&mut clients[0]).await;
+    for id in 1..=3 * REQUESTS {
+        for client in &mut clients {
+            client.write_all(&fetch("t", 0, id)).await.unwrap();
+            assert_eq!(correlation(&answer(client).await), id);
+        }
+    }
+    assert_eq!(metric(running.http(), "highwater_connections_moved_total").await, 2);
+    check_numbers(&running).await;
 }

@@ -109,16 +109,19 @@ impl<D: Disk> Shard<D> {
     /// Notes what a client's connection is used for.
     pub(crate) fn note_use<'a>(&mut self, ask: Ask, partitions: impl Iterator<Item = &'a TopicPartition>) {
         let shards = self.core.config.shards;
-        if let Some(connection) = self.connections.get_mut(&ask.connection) {
+        let connection = self.connections.get_mut(&ask.connection);
+        if let Some(connection) =
+            connection.filter(|connection| shards > 1 && connection.door.kind.can_move())
+        {
             connection.note_shards(partitions.map(|partition| shard_of(*partition, shards)));
         }
     }
 
     /// Its requests need not go from one thread to the other any more, nor their answers back.
     fn move_connection(&mut self, connection: ConnectionId, to: ShardId) {
-        self.connections.remove(&connection);
-        self.core.metrics.connections_moved += 1;
-        self.core.actions.push_back(ShardAction::Move { connection, to });
+        if let Some(Connection { door, .. }) = self.connections.remove(&connection) {
+            self.core.actions.push_back(ShardAction::Move { connection, door, to });
+        }
     }
 
     /// Sends what is ready, starts what may start, and reads on or stops reading.

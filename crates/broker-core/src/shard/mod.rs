@@ -101,14 +101,27 @@ impl<D: Disk> Shard<D> {
     /// A client came in.
     pub fn handle_connection_opened(&mut self, now: Now, connection: ConnectionId, door: Door) {
         self.core.metrics.connections_opened += 1;
-        self.handle_connection_moved(now, connection, door);
+        self.take_connection(now, connection, door);
     }
 
-    /// A connection goes on here that a shard of this broker has handed on, maybe this one.
+    /// A connection goes on here that another shard of this broker has handed on.
     pub fn handle_connection_moved(&mut self, now: Now, connection: ConnectionId, door: Door) {
+        self.core.metrics.connections_moved += 1;
+        self.take_connection(now, connection, door);
+    }
+
+    /// A connection goes on here that this shard has just wanted elsewhere.
+    pub fn handle_connection_kept(&mut self, now: Now, connection: ConnectionId, door: Door) {
+        self.take_connection(now, connection, door);
+    }
+
+    fn take_connection(&mut self, now: Now, connection: ConnectionId, door: Door) {
         self.core.now = now;
         let limits = self.core.config.limits.at(door.kind);
         self.connections.insert(connection, Connection::new(now.mono, door, limits));
+        if matches!(self.core.stage, Stage::Stopping | Stage::Stopped) {
+            self.close(connection, CloseReason::Stopping);
+        }
         if self.next_idle_scan.is_none() {
             self.schedule_idle_scan();
         }

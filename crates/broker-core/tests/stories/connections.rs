@@ -1,6 +1,6 @@
 //! A connection goes to the shard whose partitions it is used for.
 
-use highwater_broker_core::{ConnectionId, Door, DoorKind, ShardId, shard_of};
+use highwater_broker_core::{CloseReason, ConnectionId, Door, DoorKind, ShardId, ShardMessage, shard_of};
 use kafka_wire::messages::fetch::FetchResponse;
 use log_core::{PartitionIndex, TopicPartition};
 
@@ -44,9 +44,38 @@ fn a_connection_moves_once_to_the_shard_of_the_partition_that_it_writes_to() {
         let metrics = broker.shards[shard].metrics();
         [metrics.connections_opened, metrics.connections_closed, metrics.connections_moved]
     });
-    assert_eq!(metrics, [[1, 0, 1], [0, 0, 0]], "it was opened once and is not closed");
+    assert_eq!(metrics, [[1, 0, 0], [0, 0, 1]], "it was opened once and is not closed");
     let gauges = [0, 1].map(|shard| broker.shards[shard].gauges().connections);
     assert_eq!(gauges, [0, 1]);
+}
+
+#[test]
+fn a_connection_that_is_kept_goes_on_where_it_is() {
+    let (mut cluster, [_, there]) = two_shards();
+    cluster.broker(1).keeps = true;
+    let connection = cluster.open_at(1, ShardId(0), TCP);
+    for offset in 0..MANY {
+        assert_eq!(produce(&mut cluster, connection, there), offset);
+    }
+    let broker = cluster.broker(1);
+    assert_eq!(broker.moved[..2], [(connection, ShardId(1)); 2], "it is wanted there again");
+    assert_eq!(broker.shards[1].metrics().connections_moved, 0);
+    assert_eq!(broker.shards[0].gauges().connections, 1);
+}
+
+#[test]
+fn who_comes_while_the_broker_stops_is_closed() {
+    let (mut cluster, _) = two_shards();
+    let now = cluster.now;
+    let shard = &mut cluster.broker(1).shards[0];
+    shard.handle_message(now, ShardMessage::Stop);
+    let (new, moved) = (ConnectionId(100), ConnectionId(101));
+    shard.handle_connection_opened(now, new, TCP);
+    shard.handle_connection_moved(now, moved, TCP);
+    assert_eq!(shard.gauges().connections, 0);
+    cluster.run();
+    let closed = &cluster.broker(1).closed;
+    assert_eq!([closed.get(&new), closed.get(&moved)], [Some(&CloseReason::Stopping); 2]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod file;
 mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;
+mod turns;
 pub(crate) mod websocket;
 
 pub(crate) use ended::Ended;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
+use std::time::Instant;
 
 use kafka_wire::{FileRange, FrameReader, Segment};
 use log_store::Disk;
@@ -11,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::outlet::Outlet;
+use super::turns::Turns;
 use super::{Ended, Served};
 use crate::host::{Host, Origin};
 use broker_core::{ConnectionId, Door, DoorKind, ShardId};
@@ -35,9 +37,10 @@ where
 {
     let door = Door { kind: DoorKind::Tcp, local: stream.local_addr().ok(), peer: stream.peer_addr().ok() };
     let (id, outlet) = host.open(door, origin);
+    let turns = Turns::default();
     let ended = tokio::select! {
-        ended = read(host, stream, frames, id, &outlet) => ended,
-        ended = write(host, stream, id, &outlet) => ended,
+        ended = read(host, stream, frames, id, &outlet, &turns) => ended,
+        ended = write(host, stream, id, &outlet, &turns) => ended,
         reason = outlet.overdue() => reason.into(),
         to = outlet.handed_on() => {
             tracing::debug!("connection {} from {:?} goes on at shard {to}", id.0, door.peer);
@@ -55,6 +58,7 @@ async fn read<D>(
     frames: &mut FrameReader,
     id: ConnectionId,
     outlet: &Outlet<D::File>,
+    turns: &Turns,
 ) -> Ended
 where
     D: Disk + 'static,
@@ -75,28 +79,36 @@ where
         }
         match stream.try_read_buf(&mut frames.spare()) {
             Ok(0) => return Ended::ByClient,
-            Ok(_) => {
-                if let Err(e) = host.received(id, frames) {
-                    return e.into();
-                }
-            }
+            Ok(bytes) => match host.received(id, frames) {
+                Ok(requests) => turns.requested(Instant::now(), requests, bytes),
+                Err(e) => return e.into(),
+            },
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
             Err(e) => return e.into(),
         }
     }
 }
 
-async fn write<D>(host: &Rc<Host<D>>, stream: &TcpStream, id: ConnectionId, outlet: &Outlet<D::File>) -> Ended
+async fn write<D>(
+    host: &Rc<Host<D>>,
+    stream: &TcpStream,
+    id: ConnectionId,
+    outlet: &Outlet<D::File>,
+    turns: &Turns,
+) -> Ended
 where
     D: Disk + 'static,
     D::File: Served,
 {
     loop {
         outlet.ready.notified().await;
-        let mut pieces = outlet.take();
+        let (mut pieces, mut written) = (outlet.take(), 0);
         while !pieces.is_empty() {
             match stream.try_io(Interest::WRITABLE, || write_some(stream, &mut pieces)) {
-                Ok(n) => host.written(id, n),
+                Ok(n) => {
+                    written += n;
+                    host.written(id, n);
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     if let Err(e) = stream.writable().await {
                         return e.into();
@@ -109,6 +121,8 @@ where
         if let Some(reason) = outlet.closing() {
             return reason.into();
         }
+        turns.answered(Instant::now(), written);
+        turns.linger().await;
     }
 }
 

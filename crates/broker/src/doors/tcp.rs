@@ -56,29 +56,20 @@ where
     let Moved { stream, seat, frames } = moved;
     match TcpStream::from_std(stream) {
         Ok(stream) => settle(&host, Origin::Shard, stream, seat, frames).await,
-        Err(e) => tracing::warn!("a connection cannot be watched any more: {e}"),
+        Err(e) => host.lose(host.shard_id(), &e),
     }
 }
 
 /// Serves a connection until it ends here, or goes on elsewhere.
-async fn settle<D>(
-    host: &Rc<Host<D>>,
-    mut origin: Origin,
-    stream: TcpStream,
-    seat: Seat,
-    mut frames: FrameReader,
-) where
+async fn settle<D>(host: &Rc<Host<D>>, origin: Origin, stream: TcpStream, seat: Seat, mut frames: FrameReader)
+where
     D: Disk + 'static,
     D::File: Served,
 {
-    while let Some(to) = carrier::tcp::serve(host, &stream, &mut frames, origin).await {
-        if host.has_room_at(to) {
-            return match stream.into_std() {
-                Ok(stream) => host.hand_on(to, Moved { stream, seat, frames }),
-                Err(e) => tracing::warn!("a connection cannot go to another shard: {e}"),
-            };
-        }
-        origin = Origin::Shard;
+    let Some(to) = carrier::tcp::serve(host, &stream, &mut frames, origin).await else { return };
+    match stream.into_std() {
+        Ok(stream) => host.hand_on(to, Moved { stream, seat, frames }),
+        Err(e) => host.lose(to, &e),
     }
 }
 

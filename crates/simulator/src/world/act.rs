@@ -208,9 +208,9 @@ impl World {
             // Clients here send little and read at once: a pause would not last.
             ShardAction::PauseReading(_) | ShardAction::ResumeReading(_) => {}
             ShardAction::Close { connection, .. } => self.close_connection(connection),
-            ShardAction::Move { connection, to } => {
+            ShardAction::Move { connection, door, to } => {
                 self.coverage.count("connections moved");
-                self.move_connection(process, connection, to);
+                self.move_connection(process, connection, door, to);
             }
             ShardAction::ToControl(request) => {
                 let at = self.inside(process, Some(shard.0), None);

@@ -311,7 +311,13 @@ impl World {
     }
 
     /// What is still on its way to a connection arrives where it has moved to.
-    pub(super) fn move_connection(&mut self, process: ProcessId, connection: ConnectionId, to: ShardId) {
+    pub(super) fn move_connection(
+        &mut self,
+        process: ProcessId,
+        connection: ConnectionId,
+        door: Door,
+        to: ShardId,
+    ) {
         let Some(number) = self.net.connections.get(&connection).copied() else { return };
         let ends = self.net.streams.get_mut(&number).into_iter().flat_map(|stream| &mut stream.ends);
         for end in ends {
@@ -319,7 +325,6 @@ impl World {
                 *shard = to;
             }
         }
-        let door = Door { kind: DoorKind::Tcp, local: None, peer: None };
         self.with_shard(process, to, |shard, now| shard.handle_connection_moved(now, connection, door));
     }
 

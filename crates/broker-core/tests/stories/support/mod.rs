@@ -14,8 +14,8 @@ use bytes::{Bytes, BytesMut};
 use coordinator_core::GroupConfig;
 use highwater_broker_core::message::RecoveredPartition;
 use highwater_broker_core::{
-    CloseReason, ConnectionId, ControlRequest, Door, DoorKind, ExitCode, Limits, ReplicaKey, Shard,
-    ShardAction, ShardConfig, ShardId, ShardMessage,
+    CloseReason, ConnectionId, ControlRequest, Door, ExitCode, Limits, ReplicaKey, Shard, ShardAction,
+    ShardConfig, ShardId, ShardMessage,
 };
 use kafka_wire::{Rope, Segment};
 use log_core::{
@@ -43,6 +43,8 @@ pub(crate) struct Node {
     pub(crate) paused: BTreeSet<ConnectionId>,
     /// Connections that a shard handed on, and where to.
     pub(crate) moved: Vec<(ConnectionId, ShardId)>,
+    /// Connections that a shard wants elsewhere stay.
+    pub(crate) keeps: bool,
     pub(crate) exits: Vec<ExitCode>,
     pub(crate) stopped: Vec<bool>,
     pub(crate) files_sent: usize,
@@ -150,6 +152,7 @@ impl Cluster {
                 closed: BTreeMap::new(),
                 paused: BTreeSet::new(),
                 moved: Vec::new(),
+                keeps: false,
                 exits: Vec::new(),
                 stopped: Vec::new(),
                 files_sent: 0,
@@ -356,10 +359,13 @@ impl Cluster {
             ShardAction::Close { connection, reason } => {
                 node.closed.insert(connection, reason);
             }
-            ShardAction::Move { connection, to } => {
+            ShardAction::Move { connection, door, to } => {
                 node.moved.push((connection, to));
-                let door = Door { kind: DoorKind::Tcp, ..Door::MEMORY };
-                node.shards[usize::from(to.0)].handle_connection_moved(now, connection, door);
+                if node.keeps {
+                    node.shards[usize::from(shard.0)].handle_connection_kept(now, connection, door);
+                } else {
+                    node.shards[usize::from(to.0)].handle_connection_moved(now, connection, door);
+                }
             }
             ShardAction::ToControl(request) => {
                 self.requests.push((broker, request.clone()));

@@ -160,8 +160,8 @@ where
                 Err(violation) => return Some(violation.into()),
             }
         }
-        let taken = if came { self.host.received(self.id, frames) } else { Ok(()) };
-        taken.err().map(Closing::from)
+        let taken = came.then(|| self.host.received(self.id, frames));
+        taken.and_then(Result::err).map(Closing::from)
     }
 
     fn answer_ping(&self, payload: &[u8]) {
