@@ -126,8 +126,11 @@ impl Consumer {
 
     /// Does what can be done now: assignment, positions, checks, fetches.
     pub(crate) fn drive(&mut self, core: &mut Core, queries: &mut Queries, now: Now) {
+        if self.is_over {
+            return;
+        }
         self.drive_membership(core, now);
-        self.assign_by_metadata(core);
+        self.assign_by_metadata(core, now);
         self.ask_positions(core, queries, now);
         self.drive_checks(core, now);
         self.drive_fetches(core, now);
@@ -213,20 +216,20 @@ impl Consumer {
             return;
         }
         match (found.result, why) {
-            (Err(error), _) => self.fail_part(core, &key, error),
+            (Err(error), _) => self.fail_part(core, now, &key, error),
             (Ok(answer), Why::Begin) => self.begin_at(core, &key, &answer),
             (Ok(answer), Why::LostStart { position }) => {
                 self.on_lost_start(core, queries, now, &key, position, answer.offset.unwrap_or(0));
             }
             (Ok(answer), Why::LostEnd { position }) => {
                 let log_end = answer.offset.unwrap_or(0);
-                self.fail_part(core, &key, lost(&key, position, LostPosition::BeyondLogEnd { log_end }));
+                self.fail_part(core, now, &key, lost(&key, position, LostPosition::BeyondLogEnd { log_end }));
             }
         }
     }
 
     /// Without a group: all partitions of the topics, or those chosen.
-    fn assign_by_metadata(&mut self, core: &mut Core) {
+    fn assign_by_metadata(&mut self, core: &mut Core, now: Now) {
         if self.member.is_some() || self.assigned_version == core.cluster.version {
             return;
         }
@@ -238,7 +241,7 @@ impl Consumer {
                         TopicState::Ready(known) => {
                             all.extend(known.partitions.keys().map(|index| (Arc::clone(topic), *index)));
                         }
-                        TopicState::Failed(error) => return self.fail(core, error),
+                        TopicState::Failed(error) => return self.fail(core, now, error),
                         TopicState::Unknown => return,
                     }
                 }
@@ -252,9 +255,9 @@ impl Consumer {
                             let count = u32::try_from(known.partitions.len()).unwrap_or(u32::MAX);
                             let problem = CallerProblem::NoSuchPartition { partitions: count };
                             let place = Place::partition(topic, *partition);
-                            return self.fail(core, ClientError::caller(problem, place));
+                            return self.fail(core, now, ClientError::caller(problem, place));
                         }
-                        TopicState::Failed(error) => return self.fail(core, error),
+                        TopicState::Failed(error) => return self.fail(core, now, error),
                         TopicState::Unknown => return,
                     }
                 }
@@ -356,25 +359,26 @@ impl Consumer {
             }
             OnLostPosition::Latest => part.state = PartState::AwaitingOffset(Start::Latest),
             OnLostPosition::Fail => {
-                self.fail_part(core, key, lost(key, position, LostPosition::BelowLogStart { log_start }));
+                let below = LostPosition::BelowLogStart { log_start };
+                self.fail_part(core, now, key, lost(key, position, below));
             }
         }
     }
 
     /// Stops a partition and says why.
-    fn fail_part(&mut self, core: &mut Core, key: &Key, error: ClientError) {
+    fn fail_part(&mut self, core: &mut Core, now: Now, key: &Key, error: ClientError) {
         if let Some(part) = self.parts.get_mut(key) {
             part.state = PartState::Stopped;
         }
-        self.fail(core, error);
+        self.fail(core, now, error);
     }
 
-    /// Tells the one who opens the consumer, or who reads from it.
-    pub(crate) fn fail(&mut self, core: &mut Core, error: ClientError) {
+    /// Tells the one who reads from the consumer, or who opens it: that is the end of it then.
+    pub(crate) fn fail(&mut self, core: &mut Core, now: Now, error: ClientError) {
         match self.opening.take() {
             Some((call, _)) => {
                 core.answer(call, Err(error));
-                self.is_over = true;
+                self.close(core, now, None);
             }
             None => {
                 let event = ConsumerEvent::Failed(error);
@@ -405,11 +409,30 @@ impl Consumer {
             };
             let place = unplaced.map_or(Place::NOWHERE, |key| Place::partition(&key.0, key.1));
             let (after, cause) = (core.options.call_timeout, cause.map(Box::new));
-            self.fail(core, ClientError::TimedOut { waiting, after, cause, place });
-            // The group waits for those that it knows.
-            if let Some(member) = self.member.as_mut().filter(|member| member.is_known()) {
-                self.is_over = false;
-                member.leave(now, None);
+            self.fail(core, now, ClientError::TimedOut { waiting, after, cause, place });
+        }
+    }
+
+    /// The one end of a consumer: it reads nothing more, who still opens it is told, and a member that its group waits for
+    /// commits what is marked and leaves first. The call is answered when that is done.
+    pub(crate) fn close(&mut self, core: &mut Core, now: Now, call: Option<CallId>) {
+        self.parts.clear();
+        if let Some((opening, _)) = self.opening.take() {
+            core.answer(opening, Err(ClientError::Closed));
+        }
+        match &mut self.member {
+            Some(member) => {
+                member.leave(now, call);
+                // The group waits for those that it knows.
+                if !member.is_known() {
+                    self.finish_leaving(core, true);
+                }
+            }
+            None => {
+                self.is_over = true;
+                if let Some(call) = call {
+                    core.answer(call, Ok(Answer::Done));
+                }
             }
         }
     }

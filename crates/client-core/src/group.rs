@@ -242,10 +242,7 @@ impl Consumer {
     fn coordinator_connection(&mut self, core: &mut Core, now: Now) -> Option<ConnectionId> {
         let member = self.member.as_mut()?;
         let Some(broker) = member.coordinator else {
-            // A member that was never let in has nothing to say good-bye to.
-            if member.is_leaving() && member.member_id.is_empty() {
-                self.finish_leaving(core, true);
-            } else if !member.is_finding {
+            if !member.is_finding {
                 self.send_find_coordinator(core, now);
             }
             return None;
@@ -330,14 +327,11 @@ impl Consumer {
         if was_member && !member.marks.is_empty() {
             return self.send_commit(core, now, connection);
         }
-        if member.member_id.is_empty() {
-            return self.finish_leaving(core, true);
-        }
         self.send_leave(core, now, connection);
     }
 
     /// The end of a member: tells who waits whether what was marked is committed.
-    fn finish_leaving(&mut self, core: &mut Core, in_time: bool) {
+    pub(crate) fn finish_leaving(&mut self, core: &mut Core, in_time: bool) {
         self.is_over = true;
         let Some(member) = &mut self.member else { return };
         let Phase::Leaving { call, .. } = member.phase else { return };
@@ -350,19 +344,6 @@ impl Consumer {
         };
         for call in call.into_iter().chain(member.commit_calls.drain(..).map(|(call, _)| call)) {
             core.answer(call, result.clone());
-        }
-    }
-
-    /// Leaves the group, or just ends.
-    pub(crate) fn close(&mut self, core: &mut Core, now: Now, call: Option<CallId>) {
-        match &mut self.member {
-            Some(member) => member.leave(now, call),
-            None => {
-                self.is_over = true;
-                if let Some(call) = call {
-                    core.answer(call, Ok(Answer::Done));
-                }
-            }
         }
     }
 }

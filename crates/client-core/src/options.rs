@@ -41,6 +41,17 @@ impl Default for ClientOptions {
     }
 }
 
+impl ClientOptions {
+    /// The options, if requests can carry them.
+    ///
+    /// # Errors
+    /// When the client's id is longer than 32,767 bytes.
+    pub fn checked(self) -> Result<Self, ClientError> {
+        check_string("client_id", &self.client_id)?;
+        Ok(self)
+    }
+}
+
 /// When a record counts as delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acks {
@@ -305,6 +316,14 @@ mod tests {
         assert!(!options.checked().expect("fits").idempotent);
         let options = ProducerOptions { in_flight_max: 6, ..ProducerOptions::default() };
         assert_eq!(options.checked().map_err(|e| e.code()).err(), Some("INVALID_OPTION"));
+    }
+
+    #[test]
+    fn a_client_id_that_no_request_has_room_for_is_refused() {
+        let of = |bytes: usize| ClientOptions { client_id: "x".repeat(bytes).into(), ..Default::default() };
+        assert!(of(32_767).checked().is_ok());
+        let refused = of(32_768).checked().expect_err("too long");
+        assert_eq!(refused.to_string(), "client_id must be at most 32,767 bytes");
     }
 
     #[test]

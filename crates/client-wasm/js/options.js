@@ -7,6 +7,11 @@ const millis = { must: 'be milliseconds, zero or more', holds: (value) => Number
 const bytes = { must: 'be a number of bytes below 2 GiB', holds: (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 31 };
 const count = { must: 'be a whole number, zero or more', holds: (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 31 };
 const text = { must: 'be a string', holds: (value) => typeof value === 'string' };
+// The length of a string in a request has two bytes.
+const short = {
+  must: 'be a string of at most 32,767 bytes',
+  holds: (value) => text.holds(value) && value.length < 2 ** 15 && new TextEncoder().encode(value).length < 2 ** 15,
+};
 const flag = { must: 'be true or false', holds: (value) => typeof value === 'boolean' };
 const signal = { must: 'be an AbortSignal', holds: (value) => typeof value?.addEventListener === 'function' };
 const any = { must: 'be something', holds: () => true };
@@ -22,7 +27,7 @@ const partitions = {
 export const SIGNAL = { signal };
 
 export const CLIENT = {
-  clientId: text,
+  clientId: short,
   transport: oneOf('auto', 'webtransport', 'websocket'),
   connectTimeoutMs: millis,
   requestTimeoutMs: millis,

@@ -30,7 +30,7 @@ impl ClientBuilder {
         Self { addresses, options, ca_file: None, ca_pem: None, server_name: None, connector: None }
     }
 
-    /// What the client calls itself; brokers show it in logs. Default `highwater`.
+    /// What the client calls itself; brokers show it in logs. At most 32,767 bytes. Default `highwater`.
     pub fn client_id(mut self, client_id: impl Into<Arc<str>>) -> Self {
         self.options.client_id = client_id.into();
         self
@@ -98,15 +98,16 @@ impl ClientBuilder {
     /// Must be called inside of a tokio runtime, on which the client's task then runs. Dropping the future ends the attempt.
     ///
     /// # Errors
-    /// When an address or a certificate is wrong, or no address answers within 10 s (or the call timeout if that is
+    /// When an address, the client's id or a certificate is wrong, or no address answers within 10 s (or the call timeout if that is
     /// shorter): the error names the last cause.
     pub async fn connect(self) -> Result<Client, ClientError> {
+        let options = self.options.checked()?;
         let addresses = Address::parse_list(&self.addresses)?;
         let connector = match self.connector {
             Some(connector) => connector,
             None => Arc::new(network(&addresses, self.ca_file, self.ca_pem, self.server_name).await?),
         };
-        let client = Client::new(driver::spawn(self.options, addresses, connector));
+        let client = Client::new(driver::spawn(options, addresses, connector));
         client.bootstrap().await?;
         Ok(client)
     }
@@ -126,4 +127,16 @@ async fn network(
     let tls = uses(Transport::Tls).then(|| TlsDialler::new(&roots, server_name.clone())).transpose()?;
     let quic = uses(Transport::Quic).then(|| QuicDialler::new(&roots, server_name)).transpose()?;
     Ok(Network::new(tls, quic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_id_that_no_request_has_room_for_is_refused_before_anybody_is_asked() {
+        let builder = Client::builder("127.0.0.1:1").client_id("x".repeat(32_768));
+        let refused = builder.connect().await.map(drop).expect_err("too long");
+        assert_eq!(refused.to_string(), "client_id must be at most 32,767 bytes");
+    }
 }

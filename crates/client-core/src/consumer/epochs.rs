@@ -131,12 +131,12 @@ impl Consumer {
         }
         if !code.is_ok() {
             let place = Place::offset(&key.0, key.1, offset);
-            return self.fail_part(core, key, ClientError::broker(code, None, place));
+            return self.fail_part(core, now, key, ClientError::broker(code, None, place));
         }
         // An end of -1: the leader knows no epoch as old as the one read, so nothing of it is left to differ.
         let log_end = answer.end_offset;
         if log_end >= 0 && log_end < offset {
-            return self.fail_part(core, key, lost(key, offset, LostPosition::BeyondLogEnd { log_end }));
+            return self.fail_part(core, now, key, lost(key, offset, LostPosition::BeyondLogEnd { log_end }));
         }
         part.epoch_checked = epoch;
         part.state = PartState::Fetching { offset };

@@ -73,7 +73,7 @@ impl Consumer {
         let highest = if ids_known { i16::MAX } else { TOPIC_IDS_SINCE - 1 };
         let Some(version) = core.network.version(connection, ApiKey::Fetch, highest) else {
             let error = core.unsupported(connection, ApiKey::Fetch);
-            return keys.iter().for_each(|key| self.fail_part(core, key, error.clone()));
+            return keys.iter().for_each(|key| self.fail_part(core, now, key, error.clone()));
         };
         let mut topics: Vec<FetchTopic<'_>> = Vec::new();
         let mut partitions = Vec::new();
@@ -207,13 +207,13 @@ impl Consumer {
     ) {
         let key = (Arc::clone(&asked.topic), asked.partition);
         match answer.error_code {
-            ErrorCode::None => self.on_records(core, asked, answer),
+            ErrorCode::None => self.on_records(core, now, asked, answer),
             ErrorCode::OffsetOutOfRange => match self.options.on_lost_position {
                 // The answer may say where the log starts; then one question is saved.
                 OnLostPosition::Fail if answer.log_start_offset > asked.offset => {
                     let log_start = answer.log_start_offset;
                     let how = LostPosition::BelowLogStart { log_start };
-                    self.fail_part(core, &key, lost(&key, asked.offset, how));
+                    self.fail_part(core, now, &key, lost(&key, asked.offset, how));
                 }
                 _ => self.lose_position(core, queries, now, &key, asked.offset),
             },
@@ -225,12 +225,18 @@ impl Consumer {
             }
             code => {
                 let place = Place::offset(&key.0, key.1, asked.offset);
-                self.fail_part(core, &key, ClientError::broker(code, None, place));
+                self.fail_part(core, now, &key, ClientError::broker(code, None, place));
             }
         }
     }
 
-    fn on_records(&mut self, core: &mut Core, asked: &FetchedPartition, answer: fetch::FetchedPartition) {
+    fn on_records(
+        &mut self,
+        core: &mut Core,
+        now: Now,
+        asked: &FetchedPartition,
+        answer: fetch::FetchedPartition,
+    ) {
         let key = (Arc::clone(&asked.topic), asked.partition);
         let bytes = answer.records.into_bytes();
         let Some(part) = self.parts.get_mut(&key) else { return };
@@ -252,7 +258,7 @@ impl Consumer {
         if next <= asked.offset {
             let place = Place::offset(&key.0, key.1, asked.offset);
             let damage = Damage::Rule("the broker sent only batches that end before the offset asked for");
-            return self.fail_part(core, &key, ClientError::Damaged { damage, place, resume_at: None });
+            return self.fail_part(core, now, &key, ClientError::Damaged { damage, place, resume_at: None });
         }
         part.epoch_read = header.leader_epoch.0;
         part.state = PartState::Fetching { offset: next };

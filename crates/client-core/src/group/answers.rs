@@ -77,7 +77,7 @@ impl Consumer {
         match found {
             Ok(broker) => member.coordinator = Some(broker),
             Err(code) if code.is_retriable() => member.delay(core, now),
-            Err(code) => self.refuse_membership(core, ClientError::broker(code, None, Place::NOWHERE)),
+            Err(code) => self.refuse_membership(core, now, ClientError::broker(code, None, Place::NOWHERE)),
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Consumer {
             Err(protocol::Malformed) => {
                 let damage = Damage::Rule("the group's leader sent an assignment that cannot be read");
                 let error = ClientError::Damaged { damage, place: Place::NOWHERE, resume_at: None };
-                self.refuse_membership(core, error);
+                self.refuse_membership(core, now, error);
             }
         }
         Ok(())
@@ -273,7 +273,7 @@ impl Consumer {
             // It will be refused again: who reads has to know, and the background shall not repeat it for ever.
             _ => {
                 member.marks.clear();
-                self.fail(core, error);
+                self.fail(core, now, error);
             }
         }
     }
@@ -294,12 +294,12 @@ impl Consumer {
             }
             code if needs_coordinator(code) => member.lose_coordinator(core, now),
             code if code.is_retriable() => member.delay(core, now),
-            _ => self.refuse_membership(core, error),
+            _ => self.refuse_membership(core, now, error),
         }
     }
 
     /// The group does not want this member, for good.
-    pub(super) fn refuse_membership(&mut self, core: &mut Core, error: ClientError) {
+    pub(super) fn refuse_membership(&mut self, core: &mut Core, now: Now, error: ClientError) {
         let Some(member) = &mut self.member else { return };
         if member.is_leaving() {
             return self.finish_leaving(core, true);
@@ -309,6 +309,6 @@ impl Consumer {
             core.answer(call, Err(error.clone()));
         }
         self.assign(core, BTreeMap::new(), false);
-        self.fail(core, error);
+        self.fail(core, now, error);
     }
 }

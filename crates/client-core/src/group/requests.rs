@@ -28,7 +28,7 @@ impl Consumer {
         let Some(member) = &mut self.member else { return };
         let Some(version) = core.network.version(connection, ApiKey::FindCoordinator, i16::MAX) else {
             let error = core.unsupported(connection, ApiKey::FindCoordinator);
-            return self.refuse_membership(core, error);
+            return self.refuse_membership(core, now, error);
         };
         member.is_finding = true;
         let request = offsets::find_coordinator(&member.group.name);
@@ -176,7 +176,7 @@ impl Consumer {
             }
             None => {
                 let error = core.unsupported(connection, B::KEY);
-                self.refuse_membership(core, error);
+                self.refuse_membership(core, now, error);
             }
         }
     }

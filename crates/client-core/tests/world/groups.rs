@@ -11,7 +11,8 @@ use kafka_wire::messages::consumer_group_describe::{
 use kafka_wire::messages::delete_groups::{DeletableGroupResult, DeleteGroupsResponse};
 use kafka_wire::messages::describe_groups::{DescribeGroupsResponse, DescribedGroup, DescribedGroupMember};
 use kafka_wire::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
-use kafka_wire::messages::join_group::JoinGroupResponse;
+use kafka_wire::messages::join_group::{JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember};
+use kafka_wire::messages::leave_group::LeaveGroupResponse;
 use kafka_wire::messages::list_groups::{ListGroupsResponse, ListedGroup};
 use kafka_wire::messages::offset_commit::{
     OffsetCommitRequest, OffsetCommitResponse, OffsetCommitResponsePartition, OffsetCommitResponseTopic,
@@ -22,6 +23,7 @@ use kafka_wire::messages::offset_delete::{
 use kafka_wire::messages::offset_fetch::{
     OffsetFetchResponse, OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
 };
+use kafka_wire::messages::sync_group::SyncGroupResponse;
 use kafka_wire::{ErrorCode, Request};
 
 use super::broker::{Fault, Reply, encoded, refused};
@@ -31,6 +33,8 @@ pub struct Group {
     pub coordinator: i32,
     /// Of the newer protocol.
     pub is_of_consumer_protocol: bool,
+    /// Whether one member is let in; as a rule nobody gets further than to the door.
+    pub admits: bool,
     /// Their ids, each with what it has of the topic `t`.
     pub members: BTreeMap<String, Vec<i32>>,
     pub offsets: BTreeMap<(String, i32), i64>,
@@ -79,11 +83,16 @@ impl Groups {
             Request::ConsumerGroupDescribe(asked) => {
                 encoded(version, correlation, &self.describe_newer(broker, &asked.group_ids[0]))
             }
-            // Nobody gets further than to the door.
-            Request::JoinGroup(asked) => {
-                let error_code =
-                    self.at(broker, &asked.group_id).err().unwrap_or(ErrorCode::RebalanceInProgress);
-                encoded(version, correlation, &JoinGroupResponse { error_code, ..Default::default() })
+            Request::JoinGroup(asked) => encoded(version, correlation, &self.join(broker, asked, refusal)),
+            Request::SyncGroup(asked) => {
+                let assignment = asked.assignments[0].assignment.to_vec().into();
+                let answer = SyncGroupResponse { error_code: refusal, assignment, ..Default::default() };
+                encoded(version, correlation, &answer)
+            }
+            Request::LeaveGroup(asked) => {
+                let group = self.0.get_mut(&*asked.group_id).expect("there");
+                asked.members.iter().for_each(|member| drop(group.members.remove(&*member.member_id)));
+                encoded(version, correlation, &LeaveGroupResponse::default())
             }
             Request::OffsetFetch(asked) => {
                 encoded(version, correlation, &self.fetch(broker, &asked.groups[0].group_id))
@@ -118,6 +127,41 @@ impl Groups {
             group_type: if group.is_of_consumer_protocol { "consumer" } else { "classic" }.into(),
         });
         ListGroupsResponse { error_code, groups: listed.collect(), ..Default::default() }
+    }
+
+    /// A member is one from its id on, and leads.
+    fn join(
+        &mut self,
+        broker: i32,
+        asked: &JoinGroupRequest<'_>,
+        refusal: ErrorCode,
+    ) -> JoinGroupResponse<'static> {
+        let failed = |error_code| JoinGroupResponse { error_code, ..Default::default() };
+        match self.at(broker, &asked.group_id) {
+            Ok(group) if !group.admits => return failed(ErrorCode::RebalanceInProgress),
+            Ok(_) if !refusal.is_ok() => return failed(refusal),
+            Ok(_) => {}
+            Err(code) => return failed(code),
+        }
+        let group = self.0.get_mut(&*asked.group_id).expect("just seen");
+        group.members.entry("m".to_owned()).or_default();
+        if asked.member_id.is_empty() {
+            let error_code = ErrorCode::MemberIdRequired;
+            return JoinGroupResponse { error_code, member_id: "m".into(), ..Default::default() };
+        }
+        let member = JoinGroupResponseMember {
+            member_id: "m".into(),
+            group_instance_id: None,
+            metadata: asked.protocols[0].metadata.to_vec().into(),
+        };
+        JoinGroupResponse {
+            generation_id: 1,
+            protocol_name: Some("range".into()),
+            leader: "m".into(),
+            member_id: "m".into(),
+            members: vec![member],
+            ..Default::default()
+        }
     }
 
     fn describe(&self, broker: i32, name: &str) -> DescribeGroupsResponse<'static> {

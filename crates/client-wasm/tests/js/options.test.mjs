@@ -18,6 +18,10 @@ test('an option of the wrong kind is refused with what it must be', () => {
   assert.throws(() => checked({ compression: 'zstd' }, PRODUCER), refused('INVALID_OPTION', /'gzip', 'snappy', 'lz4'/));
   assert.throws(() => checked({ partitions: [-1] }, CONSUMER), refused('INVALID_OPTION', /partitions/));
   assert.throws(() => checked({ transport: 'tcp' }, CLIENT), refused('INVALID_OPTION', /transport/));
+  for (const clientId of [7, 'x'.repeat(32768), 'ä'.repeat(16384)]) {
+    assert.throws(() => checked({ clientId }, CLIENT), refused('INVALID_OPTION', /clientId must be a string of at most 32,767 bytes/));
+  }
+  assert.deepEqual(checked({ clientId: 'x'.repeat(32767) }, CLIENT).clientId.length, 32767);
   assert.deepEqual(checked({ lingerMs: 5, acks: undefined }, PRODUCER), { lingerMs: 5 });
 });
 
