@@ -89,7 +89,7 @@ impl Sequence {
 }
 
 macro_rules! id128 {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $written:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -97,7 +97,7 @@ macro_rules! id128 {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                $written(&self.0, f)
             }
         }
 
@@ -112,16 +112,36 @@ macro_rules! id128 {
 id128!(
     /// A topic from its creation to its deletion; a topic made again under the same name has another one.
     /// Zero means "none" on the wire and is never given to a topic.
-    TopicId
+    TopicId,
+    hex
 );
 id128!(
     /// A log directory, made once when the directory is formatted; it is also the broker's raft node id.
-    DirectoryId
+    DirectoryId,
+    hex
 );
 id128!(
-    /// A cluster, made once by the node that forms it.
-    ClusterId
+    /// A cluster, made once by the node that forms it. Written as Kafka's clients see it.
+    ClusterId,
+    base64
 );
+
+/// Hexadecimal, as names of directories have it.
+fn hex(id: &[u8; 16], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+/// 22 characters of URL-safe base64 without padding (RFC 4648, section 5).
+fn base64(id: &[u8; 16], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let bits = u128::from_be_bytes(*id);
+    // 21 sextets from the top, then the last two bits and four zero bits.
+    let sextets = (0..21u32).map(|index| (bits >> (122 - 6 * index)) & 63);
+    sextets.chain([(bits << 4) & 63]).try_for_each(|sextet| {
+        let at = sextet as usize;
+        f.write_str(ALPHABET.get(at..=at).expect("a sextet is below 64"))
+    })
+}
 
 /// A partition of a topic in the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,4 +151,19 @@ pub struct TopicPartition {
     pub topic_id: TopicId,
     /// The partition in it.
     pub partition: PartitionIndex,
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_written_as_kafka_clients_see_it_and_a_topic_as_its_directory() {
+        let id = |last: u128| (0x0123_4567_89ab_cdef_0123_4567_89ab_cd00 | last).to_be_bytes();
+        assert_eq!(ClusterId(id(0xef)).to_string(), "ASNFZ4mrze8BI0VniavN7w");
+        assert_eq!(ClusterId([0xff; 16]).to_string(), "_____________________w");
+        assert_eq!(TopicId(id(0xef)).to_string(), "0123456789abcdef0123456789abcdef");
+    }
 }

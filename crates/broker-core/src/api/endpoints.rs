@@ -51,7 +51,7 @@ impl<D: Disk> Shard<D> {
     }
 
     pub(crate) fn cluster_id(&self) -> Option<String> {
-        self.core.image.cluster_id().map(|id| kafka_wire::Uuid(id.0).to_string())
+        self.core.image.cluster_id().map(|id| id.to_string())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::harness::{Cluster, Door, Setup, highwater, story, topic};
 
 #[test]
@@ -40,5 +42,24 @@ fn what_is_missing_has_one_code_and_what_is_wrong_another() {
             assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
             assert!(told.contains(words), "{line:?}: {told}");
         }
+    });
+}
+
+#[test]
+fn the_id_of_a_cluster_is_written_as_kafka_clients_see_it() {
+    story(async {
+        let cluster = Cluster::start(&Setup { nodes: 1, ..Setup::default() }).await;
+        let seen = cluster.client(Door::Tcp).await.admin().describe_cluster().await.unwrap();
+        let seen = Value::from(seen.cluster_id.as_deref().expect("brokers tell it"));
+        for (path, field) in [("/cluster", "cluster"), ("/brokers", "cluster_id")] {
+            let (_, body) = cluster.nodes[0].http(path).expect("it serves");
+            assert_eq!(serde_json::from_str::<Value>(&body).unwrap()[field], seen, "{path}");
+        }
+        let data_dir = cluster.home.path().join("other");
+        let mut init = highwater();
+        init.args(["cluster", "init", "--output", "json", "--data-dir"]).arg(&data_dir);
+        let formed: Value = serde_json::from_slice(&init.output().unwrap().stdout).unwrap();
+        let (formed, seen) = (formed["cluster_id"].as_str().unwrap(), seen.as_str().unwrap());
+        assert_eq!((formed.len(), seen.len()), (22, 22), "{formed} {seen}");
     });
 }
