@@ -1,10 +1,12 @@
 //! The command line as a whole, and the options that several commands share.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::ErrorKind;
 use clap::{Args, Parser};
 
 use crate::command::Command;
@@ -27,6 +29,40 @@ pub(crate) struct Arguments {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Reads the command line of the process. What people get to read of a wrong one, or of the help, clap says by itself, and
+    /// ends the process.
+    pub(crate) fn read() -> Result<Self, (Failure, Format)> {
+        Self::try_parse().map_err(|error| {
+            if !error.use_stderr() || format_wanted(std::env::args_os()) == Format::Table {
+                error.exit();
+            }
+            (wrong(&error), Format::Json)
+        })
+    }
+}
+
+/// What a command line that cannot be read says of `--output`.
+fn format_wanted(arguments: impl Iterator<Item = OsString>) -> Format {
+    let words: Vec<OsString> = arguments.collect();
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    let is_json = words.iter().any(|word| word == "--output=json")
+        || pairs.any(|(option, value)| option == "--output" && value == "json");
+    if is_json { Format::Json } else { Format::Table }
+}
+
+/// What clap says of a wrong command line: its first paragraph is what is wrong, then comes what to do.
+fn wrong(error: &clap::Error) -> Failure {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Failure::new(Code::Usage, "the command is not complete").or("--help shows what can follow");
+    }
+    let text = error.to_string();
+    let mut paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let what = paragraphs.next().unwrap_or_default();
+    let next: Vec<String> = paragraphs.collect();
+    Failure::new(Code::Usage, what.trim_start_matches("error: ")).or(next.join("; "))
 }
 
 /// Which cluster a command talks to.
@@ -150,6 +186,34 @@ mod tests {
     /// What clap says of a command line.
     fn refused(line: &str) -> String {
         Arguments::try_parse_from(line.split(' ')).map(|_| ()).expect_err(line).to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_command_line_is_told_to_programs_too() {
+        let told = |line: &str| {
+            let error = Arguments::try_parse_from(line.split(' ')).map(|_| ()).expect_err(line);
+            wrong(&error).to_string()
+        };
+        let text = told("highwater topic create t --partitions x");
+        let (what, next) = text.split_once("\n  ").unwrap();
+        assert!(what.starts_with("error: invalid value 'x' for '--partitions <N>': "), "{what}");
+        assert_eq!(next, "For more information, try '--help'.");
+        let text = told("highwater group delete");
+        assert!(
+            text.starts_with("error: the following required arguments were not provided: <GROUP>...\n"),
+            "{text}"
+        );
+        assert!(text.contains("; For more information") && text.lines().count() == 2, "{text}");
+        assert!(told("highwater group").starts_with("error: the command is not complete\n"));
+    }
+
+    #[test]
+    fn the_format_is_known_where_the_rest_is_not() {
+        let wanted = |line: &str| format_wanted(line.split(' ').map(OsString::from));
+        assert_eq!(wanted("highwater topic --output json noise"), Format::Json);
+        assert_eq!(wanted("highwater --output=json topic noise"), Format::Json);
+        assert_eq!(wanted("highwater topic noise --output table"), Format::Table);
+        assert_eq!(wanted("highwater topic noise"), Format::Table);
     }
 
     #[test]

@@ -1,9 +1,15 @@
 //! What a command that cannot go on says: what failed and why in one line, the next step in another, and a code for
-//! programs. Nothing of it is ever a back trace.
+//! programs. Nothing of it is ever a back trace. Programs that ask for JSON get the same as one object in one line.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+
+use highwater_client::ClientError;
+use serde::Serialize;
+
+use crate::output::foreign::escaped;
+use crate::output::{Format, json_line};
 
 /// Why the program ends with another code than 0. The codes are part of the interface: scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +67,24 @@ pub(crate) struct Failure {
     code: Code,
     what: Option<String>,
     next: Option<String>,
+    /// What the client has said, for programs.
+    cause: Option<Box<ClientError>>,
+}
+
+/// A failure for programs.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    /// What failed and why.
+    error: &'a str,
+    /// What to do; null if nobody knows.
+    next: Option<&'a str>,
+    exit_code: u8,
+    /// The client's name for it, the same in Rust and JavaScript; null if it does not come from the client.
+    code: Option<&'static str>,
+    /// What it is about; null where it is about nothing such.
+    topic: Option<&'a str>,
+    partition: Option<u32>,
+    offset: Option<i64>,
 }
 
 /// What every command returns.
@@ -69,7 +93,7 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// Something failed: `what` names the thing and the cause, in lower case and without a full stop.
     pub(crate) fn new(code: Code, what: impl Into<String>) -> Self {
-        Self { code, what: Some(what.into()), next: None }
+        Self { code, what: Some(what.into()), next: None, cause: None }
     }
 
     /// The same with the next step.
@@ -77,9 +101,14 @@ impl Failure {
         Self { next: Some(next.into()), ..self }
     }
 
+    /// The same with the error of the client that it comes from.
+    pub(crate) fn by(self, cause: &ClientError) -> Self {
+        Self { cause: Some(Box::new(cause.clone())), ..self }
+    }
+
     /// The end without a word: everything was said already, or the reader has gone.
     pub(crate) const fn quiet(code: Code) -> Self {
-        Self { code, what: None, next: None }
+        Self { code, what: None, next: None, cause: None }
     }
 
     /// A file that could not be read or written.
@@ -89,25 +118,41 @@ impl Failure {
     }
 
     /// The code to end with.
-    #[cfg(test)]
     pub(crate) const fn code(&self) -> Code {
         self.code
     }
 
     /// Says it on `to`, unless there is nothing to say, and gives the code to end with.
-    pub(crate) fn report(&self, to: &mut impl io::Write) -> ExitCode {
-        if self.what.is_some() {
+    pub(crate) fn report(&self, to: &mut impl io::Write, format: Format) -> ExitCode {
+        if let Some(what) = &self.what {
+            let text = match format {
+                Format::Table => format!("{self}\n"),
+                Format::Json => json_line(&self.told(what)),
+            };
             // If nobody reads it any more, nobody misses it.
-            let _ = writeln!(to, "{self}");
+            let _ = to.write_all(text.as_bytes());
         }
         self.code.into()
+    }
+
+    fn told<'a>(&'a self, what: &'a str) -> Told<'a> {
+        let cause = self.cause.as_deref();
+        Told {
+            error: what,
+            next: self.next.as_deref(),
+            exit_code: self.code.number(),
+            code: cause.map(ClientError::code),
+            topic: cause.and_then(ClientError::topic),
+            partition: cause.and_then(ClientError::partition),
+            offset: cause.and_then(ClientError::offset),
+        }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what.as_deref().unwrap_or("ended"))?;
-        self.next.as_ref().map_or(Ok(()), |next| write!(f, "\n  {next}"))
+        write!(f, "error: {}", escaped(self.what.as_deref().unwrap_or("ended")))?;
+        self.next.as_ref().map_or(Ok(()), |next| write!(f, "\n  {}", escaped(next)))
     }
 }
 
@@ -132,6 +177,8 @@ fn plain(error: &io::Error) -> String {
 mod tests {
     use std::path::Path;
 
+    use highwater_client::{ErrorCode, Place};
+
     use super::*;
 
     #[test]
@@ -143,8 +190,37 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_is_no_error_to_talk_about() {
         let mut said = Vec::new();
-        let _ = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).report(&mut said);
+        for format in [Format::Table, Format::Json] {
+            let _ = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).report(&mut said, format);
+        }
         assert!(said.is_empty());
+    }
+
+    #[test]
+    fn a_failure_for_programs_is_one_object_in_one_line() {
+        let told = |failure: Failure| {
+            let mut said = Vec::new();
+            let _ = failure.report(&mut said, Format::Json);
+            String::from_utf8(said).unwrap()
+        };
+        assert_eq!(
+            told(Failure::new(Code::NotFound, "topic a\nb does not exist").or("there is orders")),
+            "{\"error\":\"topic a\\nb does not exist\",\"next\":\"there is orders\",\"exit_code\":3,\"code\":null,\
+             \"topic\":null,\"partition\":null,\"offset\":null}\n"
+        );
+        let place = Place::offset(&"orders".into(), 3, 42);
+        let error = ClientError::broker(ErrorCode::OffsetOutOfRange, None, place);
+        assert_eq!(
+            told(Failure::new(Code::Failed, "gone").by(&error)),
+            "{\"error\":\"gone\",\"next\":null,\"exit_code\":1,\"code\":\"OFFSET_OUT_OF_RANGE\",\"topic\":\"orders\",\
+             \"partition\":3,\"offset\":42}\n"
+        );
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_orders_nothing() {
+        let failure = Failure::new(Code::Failed, "group \u{1b}[2J does not exist").or("there is a\nb");
+        assert_eq!(failure.to_string(), "error: group \\u{1b}[2J does not exist\n  there is a\\nb");
     }
 
     #[test]

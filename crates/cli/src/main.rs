@@ -4,8 +4,6 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 mod arguments;
 mod calendar;
 mod command;
@@ -22,9 +20,13 @@ mod session;
 mod topic_names;
 
 fn main() -> ExitCode {
-    let arguments = arguments::Arguments::parse();
+    let arguments = match arguments::Arguments::read() {
+        Ok(arguments) => arguments,
+        Err((failure, format)) => return failure.report(&mut io::stderr(), format),
+    };
+    let format = arguments.output;
     match command::run(arguments) {
         Ok(code) => code,
-        Err(failure) => failure.report(&mut io::stderr()),
+        Err(failure) => failure.report(&mut io::stderr(), format),
     }
 }

@@ -6,8 +6,10 @@ use std::io::{self, IsTerminal, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use self::foreign::escaped;
 use crate::failure::Outcome;
 
+pub(crate) mod foreign;
 pub(crate) mod latency;
 pub(crate) mod number;
 pub(crate) mod progress;
@@ -40,6 +42,13 @@ pub(crate) fn show(report: &impl Report, format: Format) -> Outcome {
     Ok(out.flush()?)
 }
 
+/// Something that is said beside the output, or an error: one JSON value in a line, for programs.
+pub(crate) fn json_line(told: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(told).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
 /// The JSON form of a report, with a line feed at its end.
 fn json(report: &impl Serialize) -> Outcome<String> {
     let mut text = serde_json::to_string_pretty(report).map_err(io::Error::from)?;
@@ -70,13 +79,28 @@ impl Paint {
         self.with("31", text)
     }
 
+    /// Such lines, each with its line feed.
+    pub(crate) fn alarms(self, lines: impl IntoIterator<Item = String>) -> String {
+        lines.into_iter().map(|line| self.alarm(&line) + "\n").collect()
+    }
+
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }
 
-/// Says something to the person beside the output: what was decided, what is waited for. A pipe never sees it.
-pub(crate) fn say(text: &str) {
+/// What is said beside the output.
+#[derive(Debug, Serialize)]
+struct Note<'a> {
+    note: &'a str,
+}
+
+/// Says something beside the output: what was decided, what is waited for. A pipe never sees it.
+pub(crate) fn say(note: &str, format: Format) {
+    let line = match format {
+        Format::Table => format!("{}\n", escaped(note)),
+        Format::Json => json_line(&Note { note }),
+    };
     // If nobody reads it any more, nobody misses it.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -105,7 +105,8 @@ impl Session {
             return self.failure(error);
         }
         let topics = self.admin().list_topics().await.unwrap_or_default();
-        missing_topic(topic, topics.iter().filter(|listed| !listed.is_internal).map(|listed| &*listed.name))
+        let shown = topics.iter().filter(|listed| !listed.is_internal);
+        missing_topic(topic, shown.map(|listed| &*listed.name)).by(error)
     }
 }
 
@@ -175,7 +176,7 @@ fn unreached(bootstrap: &str, error: &ClientError) -> Failure {
         "is a broker running there? --bootstrap names another address, highwater serve starts a broker"
             .to_owned()
     };
-    Failure::new(Code::Unreachable, format!("no broker at {bootstrap}: {error}")).or(next)
+    Failure::new(Code::Unreachable, format!("no broker at {bootstrap}: {error}")).or(next).by(error)
 }
 
 fn is_about_certificates(error: &ClientError) -> bool {
@@ -201,7 +202,7 @@ fn explained(error: &ClientError) -> Failure {
         }
         error => error.to_string(),
     };
-    let failure = Failure::new(code_of(error), text);
+    let failure = Failure::new(code_of(error), text).by(error);
     match next_step(error) {
         Some(next) => failure.or(next),
         None => failure,

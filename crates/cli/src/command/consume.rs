@@ -80,10 +80,10 @@ enum RecordFormat {
 
 impl Consume {
     pub(crate) fn run(&self, format: output::Format) -> Outcome {
-        block_on(self.consume(format == output::Format::Json))
+        block_on(self.consume(format))
     }
 
-    async fn consume(&self, as_json: bool) -> Outcome {
+    async fn consume(&self, format: output::Format) -> Outcome {
         let session = Session::open(&self.connection).await?;
         let topic = match session.admin().describe_topic(self.topic.as_str()).await {
             Ok(topic) => topic,
@@ -94,11 +94,13 @@ impl Consume {
         if self.count == Some(0) {
             return Ok(());
         }
-        self.say_what_is_read(partitions.len());
-        self.say_what_nobody_leads(&topic, &partitions);
-        self.say_what_ends_before(&session, &partitions).await;
+        if !self.quiet {
+            self.say_what_is_read(partitions.len(), format);
+            self.say_what_nobody_leads(&topic, &partitions, format);
+            self.say_what_ends_before(&session, &partitions, format).await;
+        }
         let mut consumer = self.consumer(&session, partitions, from).await?;
-        let as_json = as_json || self.format == RecordFormat::Json;
+        let as_json = format == output::Format::Json || self.format == RecordFormat::Json;
         let shape = LineShape { key_separator: self.key_separator.clone(), headers: self.headers };
         let writer = Writer { shape, as_json, out: io::stdout(), buffer: Vec::new(), written: 0 };
         let ended = self.pump(&session, &mut consumer, writer).await;
@@ -120,8 +122,8 @@ impl Consume {
         Ok(self.partitions.clone())
     }
 
-    fn say_what_is_read(&self, partitions: usize) {
-        if self.quiet || !io::stderr().is_terminal() {
+    fn say_what_is_read(&self, partitions: usize, format: output::Format) {
+        if !io::stderr().is_terminal() {
             return;
         }
         let partitions = number::counted(partitions as u64, "partition");
@@ -130,39 +132,41 @@ impl Consume {
             (false, Position::End) => "; waiting for new records (--from beginning reads all) ...",
             (false, _) => "; Ctrl-C ends ...",
         };
-        output::say(&format!("reading {} from {}, {partitions}{waits}", self.topic, self.from));
+        output::say(&format!("reading {} from {}, {partitions}{waits}", self.topic, self.from), format);
     }
 
     /// Whoever waits for records would not learn that none can come.
-    fn say_what_nobody_leads(&self, topic: &TopicDescription, partitions: &[u32]) {
+    fn say_what_nobody_leads(&self, topic: &TopicDescription, partitions: &[u32], format: output::Format) {
         let chosen = topic.partitions.iter().filter(|found| partitions.contains(&found.partition));
         let leaderless = chosen.filter(|found| found.leader.is_none()).count();
-        if leaderless > 0 && !self.quiet {
+        if leaderless > 0 {
             let has = if leaderless == 1 { "has" } else { "have" };
             let leaderless = number::counted(leaderless as u64, "partition");
-            output::say(&format!(
+            let what = format!(
                 "{leaderless} of {} {has} no leader and cannot be read now: highwater topic describe {} tells why",
                 self.topic, self.topic
-            ));
+            );
+            output::say(&what, format);
         }
     }
 
     /// Whoever reads to the end from an offset behind it gets nothing: that is said, with the end.
-    async fn say_what_ends_before(&self, session: &Session, partitions: &[u32]) {
+    async fn say_what_ends_before(&self, session: &Session, partitions: &[u32], format: output::Format) {
         let Position::Offset(from) = self.from else { return };
-        if !self.exit_at_end || self.quiet {
+        if !self.exit_at_end {
             return;
         }
         let asked =
             session.admin().list_offsets(self.topic.as_str(), partitions.to_vec(), OffsetSpec::Latest).await;
         for answer in asked.into_iter().flatten().flatten() {
             if let Some(end) = answer.offset.filter(|end| *end < from) {
-                output::say(&format!(
+                let what = format!(
                     "offset {} lies behind the end of partition {}, which is {}: nothing of it is read",
                     number::offset(from),
                     answer.partition,
                     number::offset(end)
-                ));
+                );
+                output::say(&what, format);
             }
         }
     }

@@ -8,7 +8,8 @@ use highwater_client::{ClientError, ErrorCode};
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::nearest::nearest;
-use crate::output::{Format, number};
+use crate::output::foreign::Foreign;
+use crate::output::{Format, Paint, number};
 use crate::session::Session;
 
 mod delete;
@@ -69,6 +70,17 @@ impl Chosen {
     }
 }
 
+/// A line for each partition that something was not done to, and why.
+fn left_out<'a>(
+    partitions: impl Iterator<Item = (&'a Foreign, u32, Option<Foreign>)>,
+    paint: Paint,
+) -> String {
+    let line = |(topic, partition, why): (&Foreign, u32, Option<Foreign>)| {
+        why.map(|why| format!("{topic} {partition}: {why}"))
+    };
+    paint.alarms(partitions.filter_map(line))
+}
+
 /// The partitions that are chosen, each once, of topics that exist.
 async fn partitions_of(session: &Session, chosen: &[Chosen]) -> Outcome<Vec<(Arc<str>, u32)>> {
     let mut all: Vec<(Arc<str>, u32)> = Vec::new();
@@ -96,11 +108,11 @@ async fn group_failure(session: &Session, group: &str, error: &ClientError) -> F
     match error.broker_code() {
         Some(ErrorCode::GroupIdNotFound) => {
             let groups = session.admin().list_groups().await.unwrap_or_default();
-            missing_group(group, groups.iter().map(|listing| &*listing.group))
+            missing_group(group, groups.iter().map(|listing| &*listing.group)).by(error)
         }
-        Some(ErrorCode::NonEmptyGroup) => has_members(group, None),
+        Some(ErrorCode::NonEmptyGroup) => has_members(group, None).by(error),
         Some(ErrorCode::InvalidGroupId) => {
-            Failure::new(Code::Usage, "a group's name has at least one letter")
+            Failure::new(Code::Usage, "a group's name has at least one letter").by(error)
         }
         _ => session.failure(error),
     }

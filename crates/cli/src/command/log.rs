@@ -31,11 +31,9 @@ impl Log {
 }
 
 /// Says that a broker uses the directory: what it is writing just now may be missing or torn.
-fn say_if_in_use(data_dir: &Path) {
+fn say_if_in_use(data_dir: &Path, format: Format) {
     if let Some(holder) = data_dir::holder(data_dir) {
-        output::say(&format!(
-            "{} is in use by {holder}; what it is writing may be missing",
-            data_dir.display()
-        ));
+        let what = format!("{} is in use by {holder}; what it is writing may be missing", data_dir.display());
+        output::say(&what, format);
     }
 }

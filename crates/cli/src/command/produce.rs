@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::arguments::{Connection, Setting, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lines::{LineFault, LineReader, LineShape};
+use crate::output::foreign::Foreign;
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -137,7 +138,7 @@ impl From<AcksChoice> for Acks {
 
 #[derive(Debug, Serialize)]
 struct Produced {
-    topic: String,
+    topic: Foreign,
     records: u64,
     /// Of keys, values and headers.
     bytes: u64,
@@ -177,17 +178,17 @@ const CHUNKS_AHEAD: usize = 16;
 
 impl Produce {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let produced = block_on(self.produce())?;
+        let produced = block_on(self.produce(format))?;
         if self.quiet && format == Format::Table { Ok(()) } else { output::show(&produced, format) }
     }
 
-    async fn produce(&self) -> Outcome<Produced> {
+    async fn produce(&self, format: Format) -> Outcome<Produced> {
         let inputs = self.inputs()?;
         let bytes_expected = inputs.iter().map(|input| input.bytes).sum();
         let session = Session::open(&self.connection).await?;
         self.look_for_topic(&session).await?;
         let producer = self.producer(&session)?;
-        self.say_what_is_read();
+        self.say_what_is_read(format);
         let mut sending = Sending {
             command: self,
             session: &session,
@@ -201,7 +202,7 @@ impl Produce {
         let interrupted = sending.send_all(inputs).await?;
         let produced = sending.finish().await?;
         if interrupted {
-            output::show(&produced, Format::Table)?;
+            output::show(&produced, format)?;
             return Err(Failure::quiet(Code::Interrupted));
         }
         Ok(produced)
@@ -232,9 +233,9 @@ impl Produce {
         built.map_err(|error| session.failure(&error))
     }
 
-    fn say_what_is_read(&self) {
+    fn say_what_is_read(&self, format: Format) {
         if self.files.is_empty() && io::stdin().is_terminal() && !self.quiet {
-            output::say("reading lines from the keyboard; Ctrl-D ends, each line is a record ...");
+            output::say("reading lines from the keyboard; Ctrl-D ends, each line is a record ...", format);
         }
     }
 
@@ -435,7 +436,7 @@ impl Sending<'_> {
         self.progress.clear();
         let seconds = self.progress.elapsed().as_secs_f64();
         Ok(Produced {
-            topic: self.topic.to_string(),
+            topic: Foreign::of(self.topic),
             records: self.records,
             bytes: self.bytes,
             seconds,
@@ -491,7 +492,7 @@ mod tests {
     #[test]
     fn a_report_has_separators_units_and_a_rate() {
         let produced = Produced {
-            topic: "orders".into(),
+            topic: Foreign::of("orders"),
             records: 1_000_000,
             bytes: 6_888_896,
             seconds: 0.9,

@@ -7,6 +7,7 @@ use highwater_client::{ConfigEntry, ConfigResource, ConfigSource};
 use serde::Serialize;
 
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::{Format, number};
 use crate::session::Session;
 
@@ -44,7 +45,7 @@ impl Topic {
 /// What most want to know of a topic, in one line.
 #[derive(Debug, Serialize)]
 struct Summary {
-    topic: String,
+    topic: Foreign,
     partitions: usize,
     replication_factor: usize,
     /// Settings by Kafka's names, those that differ from the default marked.
@@ -53,8 +54,8 @@ struct Summary {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct SettingShown {
-    name: String,
-    value: Option<String>,
+    name: Foreign,
+    value: Option<Foreign>,
     /// Whether the topic has a value of its own.
     own: bool,
 }
@@ -62,7 +63,7 @@ struct SettingShown {
 impl SettingShown {
     fn of(entry: ConfigEntry) -> Self {
         let own = entry.source == ConfigSource::Topic;
-        Self { name: entry.name.to_string(), value: entry.value.map(|value| value.to_string()), own }
+        Self { name: Foreign::of(entry.name), value: entry.value.map(Foreign::of), own }
     }
 }
 
@@ -84,16 +85,17 @@ impl Summary {
         parts.join(", ")
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
-        self.settings.iter().find(|setting| setting.name == name)?.value.as_deref()
+    fn value(&self, name: &str) -> Option<&Foreign> {
+        let setting = self.settings.iter().find(|setting| setting.name.as_sent() == name)?;
+        setting.value.as_ref()
     }
 }
 
-fn retention(millis: &str) -> String {
-    match millis.parse::<i64>() {
+fn retention(millis: &Foreign) -> String {
+    match millis.as_sent().parse::<i64>() {
         Ok(millis) if millis >= 0 => number::duration(Duration::from_millis(millis.unsigned_abs())),
         Ok(_) => "for ever".to_owned(),
-        Err(_) => millis.to_owned(),
+        Err(_) => millis.to_string(),
     }
 }
 
@@ -104,12 +106,12 @@ mod tests {
     #[test]
     fn a_topic_in_one_line() {
         let setting = |name: &str, value: &str| SettingShown {
-            name: name.into(),
-            value: Some(value.into()),
+            name: Foreign::of(name),
+            value: Some(Foreign::of(value)),
             own: false,
         };
         let mut summary = Summary {
-            topic: "orders".into(),
+            topic: Foreign::of("orders"),
             partitions: 6,
             replication_factor: 3,
             settings: vec![setting("min.insync.replicas", "2"), setting("retention.ms", "604800000")],

@@ -30,6 +30,11 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", count(number))
 }
 
+/// `3 partitions with replicas out of sync`; none if there are none.
+pub(crate) fn partitions(number: usize, what: &str) -> Option<String> {
+    (number > 0).then(|| format!("{} {what}", counted(number as u64, "partition")))
+}
+
 /// `6.9 MB`: decimal units, as disks and networks are sold.
 pub(crate) fn bytes(number: u64) -> String {
     if number < 1_000 {

@@ -1,4 +1,5 @@
-//! The exit codes of `highwater help`, met by people: what is not there is 3 whoever finds it missing, a wrong command line 2.
+//! The exit codes of `highwater help`, met by people and by programs: what is not there is 3 whoever finds it missing, a wrong
+//! command line 2.
 
 use std::fs;
 
@@ -37,10 +38,21 @@ fn what_is_missing_has_one_code_and_what_is_wrong_another() {
                 vec!["consume", "t", "-f", "9", "-e"],
             ),
         ] {
-            let output = highwater().args(&line).args(["--bootstrap", &addresses]).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
-            assert!(told.contains(words), "{line:?}: {told}");
+            let run = |format| {
+                let options = ["--bootstrap", &addresses, "--output", format];
+                let output = highwater().args(&line).args(options).output().unwrap();
+                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
+                assert!(told.contains(words), "{line:?}: {told}");
+                told
+            };
+            run("table");
+            for told in run("json").lines() {
+                let told: Value =
+                    serde_json::from_str(told).unwrap_or_else(|error| panic!("{told}: {error}"));
+                let exit_code = told["note"].is_null().then_some(i64::from(code));
+                assert_eq!(told["exit_code"].as_i64(), exit_code, "{line:?}: {told}");
+            }
         }
     });
 }

@@ -68,11 +68,11 @@ impl Held {
 
 impl Forget {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        block_on(self.forget())?;
+        block_on(self.forget(format))?;
         output::show(&Forgotten { forgotten: self.node }, format)
     }
 
-    async fn forget(&self) -> Outcome {
+    async fn forget(&self, format: Format) -> Outcome {
         let session = Session::open(&self.connection).await?;
         let node = self.node;
         let cluster = session.admin().describe_cluster().await.map_err(|error| session.failure(&error))?;
@@ -80,10 +80,10 @@ impl Forget {
             return Err(Failure::new(Code::Failed, format!("node {node} is running"))
                 .or("stop it first; a node that runs is not forgotten"));
         }
-        confirm(&held(&session, node).await?.risk(node), self.yes)?;
+        confirm(&held(&session, node).await?.risk(node), self.yes, format)?;
         session.anew().admin().unregister_broker(node).await.map_err(|error| match error.broker_code() {
             Some(ErrorCode::BrokerIdNotRegistered) => {
-                Failure::new(Code::NotFound, format!("there is no node {node}"))
+                Failure::new(Code::NotFound, format!("there is no node {node}")).by(&error)
             }
             _ => session.failure(&error),
         })

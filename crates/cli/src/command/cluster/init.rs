@@ -8,6 +8,7 @@ use log_core::BrokerId;
 use serde::Serialize;
 
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::escaped;
 use crate::output::{self, Format, Paint, Report};
 
 /// Format the data directory of a new cluster's first node, and make tokens for the others
@@ -41,7 +42,8 @@ struct Formed {
 
 impl Report for Formed {
     fn text(&self, _: Paint) -> String {
-        let directory = self.data_dir.display();
+        let directory = self.data_dir.display().to_string();
+        let directory = escaped(&directory);
         let mut text = format!("formed cluster {} in {directory}, node {}\n", self.cluster_id, self.node_id);
         text.push_str(&format!("  highwater serve --data-dir {directory}\n"));
         for token in &self.tokens {

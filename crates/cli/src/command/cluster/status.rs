@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::arguments::Connection;
 use crate::damage;
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside_answered, block_on};
@@ -26,7 +27,7 @@ pub(crate) struct Status {
 
 #[derive(Debug, Serialize)]
 struct Shown {
-    cluster_id: Option<String>,
+    cluster_id: Option<Foreign>,
     /// The node that leads the metadata quorum; -1 if none does.
     controller: i32,
     nodes: Vec<Node>,
@@ -47,8 +48,8 @@ struct Shown {
 #[derive(Debug, Serialize)]
 struct Node {
     id: i32,
-    address: String,
-    rack: Option<String>,
+    address: Foreign,
+    rack: Option<Foreign>,
     /// Whether it belongs to the cluster and is not alive, or has not come up yet.
     down: bool,
     /// Whether it has answered a question of this command.
@@ -61,30 +62,26 @@ struct Node {
     replicas: usize,
     /// The SHA-256 of its certificates for browsers, the present one first, then the next; none where a certificate of the
     /// user's own serves.
-    browser_certificates: Vec<String>,
+    browser_certificates: Vec<Foreign>,
 }
 
 impl Report for Shown {
     fn text(&self, paint: Paint) -> String {
         let mut text = self.table().render(paint);
         text.push('\n');
-        if let Some(line) = self.no_majority() {
-            text.push_str(&format!("{}\n", paint.alarm(&line)));
-        }
+        text.push_str(&paint.alarms(self.no_majority()));
         text.push_str(&format!(
             "{}, {}; controller is {}\n",
             number::counted(self.topics as u64, "topic"),
             number::counted(self.partitions as u64, "partition"),
             if self.controller < 0 { "none".to_owned() } else { format!("node {}", self.controller) }
         ));
-        for node in self.nodes.iter().filter(|node| node.down) {
-            let line = format!("node {} at {} is down", node.id, node.address);
-            text.push_str(&format!("{}\n", paint.alarm(&line)));
-        }
-        for node in self.nodes.iter().filter(|node| !node.down && !node.answers) {
-            let line = format!("node {} at {} does not answer", node.id, node.address);
-            text.push_str(&format!("{}\n", paint.alarm(&line)));
-        }
+        let down = self.nodes.iter().filter(|node| node.down);
+        let lines = down.map(|node| format!("node {} at {} is down", node.id, node.address));
+        text.push_str(&paint.alarms(lines));
+        let silent = self.nodes.iter().filter(|node| !node.down && !node.answers);
+        let lines = silent.map(|node| format!("node {} at {} does not answer", node.id, node.address));
+        text.push_str(&paint.alarms(lines));
         for node in &self.nodes {
             if let Some(present) = node.browser_certificates.first() {
                 text.push_str(&format!(
@@ -98,10 +95,7 @@ impl Report for Shown {
             (self.partitions_under_replicated, "with replicas out of sync"),
             (self.partitions_damaged, "with a damaged replica: highwater topic describe TOPIC shows which"),
         ] {
-            if count > 0 {
-                let line = format!("{} {what}", number::counted(count as u64, "partition"));
-                text.push_str(&format!("{}\n", paint.alarm(&line)));
-            }
+            text.push_str(&paint.alarms(number::partitions(count, what)));
         }
         if self.partitions_damaged_without_leader > 0 {
             text.push_str(&format!("  {}\n", damage::HELP));
@@ -129,8 +123,8 @@ impl Shown {
         for node in &self.nodes {
             table.row([
                 node.id.to_string(),
-                node.address.clone(),
-                node.rack.clone().unwrap_or_else(|| "-".to_owned()),
+                node.address.to_string(),
+                node.rack.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
                 self.role(node).to_owned(),
                 number::count(node.leads as u64),
                 number::count(node.replicas as u64),
@@ -187,7 +181,7 @@ async fn quorum(session: &Session) -> Result<Option<QuorumDescription>, ClientEr
 const CERTIFICATES: &str = "browser.certificates.sha256";
 
 /// By node. One that does not tell has none, and one that does not answer is left out.
-async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<String>> {
+async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<Foreign>> {
     let asked = cluster.brokers.iter().map(|broker| async {
         let admin = session.admin();
         (broker.id, aside_answered(admin.describe_configs(ConfigResource::Broker(broker.id))).await)
@@ -197,7 +191,7 @@ async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeM
         let Some(entries) = entries else { continue };
         let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
         let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
-        let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(str::to_owned);
+        let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(Foreign::of);
         all.insert(id, hashes.collect());
     }
     all
@@ -215,7 +209,7 @@ fn summed_up(
     cluster: &ClusterDescription,
     quorum: Option<&QuorumDescription>,
     topics: &[TopicDescription],
-    certificates: &BTreeMap<i32, Vec<String>>,
+    certificates: &BTreeMap<i32, Vec<Foreign>>,
 ) -> Shown {
     let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
     let live_nodes = damage::live(cluster);
@@ -223,8 +217,8 @@ fn summed_up(
     let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
     let node = |broker: &highwater_client::BrokerDescription, down| Node {
         id: broker.id,
-        address: format!("{}:{}", broker.host, broker.port),
-        rack: broker.rack.as_deref().map(str::to_owned),
+        address: Foreign::of(format!("{}:{}", broker.host, broker.port)),
+        rack: broker.rack.as_deref().map(Foreign::of),
         down,
         answers: !down && certificates.contains_key(&broker.id),
         voter: votes(broker.id),
@@ -242,7 +236,7 @@ fn summed_up(
     let is_silent = |id: &i32| nodes.iter().any(|node| node.id == *id && !node.answers);
     let answering = voters.iter().filter(|id| !is_silent(id)).count();
     Shown {
-        cluster_id: cluster.cluster_id.as_deref().map(str::to_owned),
+        cluster_id: cluster.cluster_id.as_deref().map(Foreign::of),
         controller: controller.unwrap_or(-1),
         nodes,
         topics: topics.len(),
@@ -309,7 +303,10 @@ mod tests {
             is_internal: false,
             partitions: vec![partition(0, Some(1), &[1, 2]), partition(1, None, &[2])],
         };
-        let certificates = BTreeMap::from([(1, vec!["ab".repeat(32), "cd".repeat(32)]), (2, Vec::new())]);
+        let certificates = BTreeMap::from([
+            (1, vec![Foreign::of("ab".repeat(32)), Foreign::of("cd".repeat(32))]),
+            (2, Vec::new()),
+        ]);
         summed_up(&cluster, Some(&quorum), &[topic], &certificates)
     }
 
@@ -327,6 +324,19 @@ mod tests {
         insta::assert_snapshot!(shown.text(Paint::OFF));
         (shown.voters_answering, shown.controller) = (2, -1);
         assert!(shown.no_majority().unwrap().starts_with("no node is the controller: nothing can"));
+    }
+
+    #[test]
+    fn what_brokers_say_orders_nothing() {
+        let mut shown = shown();
+        shown.nodes[0].rack = Some(Foreign::of("\u{1b}[2J"));
+        shown.nodes[2].address = Foreign::of("host\u{9b}2J:9092");
+        let text = shown.text(Paint::OFF);
+        assert!(
+            text.contains("\\u{1b}[2J") && text.contains("node 3 at host\\u{9b}2J:9092 is down\n"),
+            "{text}"
+        );
+        assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text}");
     }
 
     #[test]

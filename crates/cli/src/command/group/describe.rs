@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::group_failure;
 use crate::arguments::Connection;
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -25,12 +26,12 @@ pub(crate) struct Describe {
 
 #[derive(Debug, Serialize)]
 struct Description {
-    group: String,
-    state: String,
+    group: Foreign,
+    state: Foreign,
     /// By which its members share partitions: classic or consumer.
-    protocol: String,
+    protocol: Foreign,
     /// How partitions are divided; empty while they are not.
-    assignor: String,
+    assignor: Foreign,
     /// The node that coordinates it.
     coordinator: i32,
     /// Records behind, over all partitions with a position and an end; null if there is none.
@@ -41,18 +42,18 @@ struct Description {
 
 #[derive(Debug, Serialize)]
 struct Member {
-    member_id: String,
+    member_id: Foreign,
     /// Null unless it is static.
-    instance_id: Option<String>,
-    client_id: String,
-    host: String,
+    instance_id: Option<Foreign>,
+    client_id: Foreign,
+    host: Foreign,
     /// How many partitions it has.
     partitions: usize,
 }
 
 #[derive(Debug, Serialize)]
 struct Partition {
-    topic: String,
+    topic: Foreign,
     partition: u32,
     /// The offset of the next record to read; null if nothing is committed.
     committed: Option<i64>,
@@ -61,7 +62,7 @@ struct Partition {
     /// Null if one of them is.
     lag: Option<i64>,
     /// The member that reads it; null if none does.
-    member_id: Option<String>,
+    member_id: Option<Foreign>,
 }
 
 impl Report for Description {
@@ -81,20 +82,16 @@ impl Report for Description {
         if fresh > 0 {
             text.push_str(&format!("nothing is committed in {}\n", number::counted(fresh, "partition")));
         }
-        let unknown = self.partitions.iter().filter(|partition| partition.end.is_none()).count() as u64;
-        if unknown > 0 {
-            let warning = format!("{} whose end no broker could say", number::counted(unknown, "partition"));
-            text.push_str(&format!("{}\n", paint.alarm(&warning)));
-        }
-        text
+        let unknown = self.partitions.iter().filter(|partition| partition.end.is_none()).count();
+        text + &paint.alarms(number::partitions(unknown, "whose end no broker could say"))
     }
 }
 
 impl Description {
     /// `Stable, 2 members, range, 1,234 records behind`. Where nothing is committed nobody knows.
     fn line(&self) -> String {
-        let mut parts = vec![self.state.clone(), number::counted(self.members.len() as u64, "member")];
-        parts.extend(Some(self.assignor.clone()).filter(|assignor| !assignor.is_empty()));
+        let mut parts = vec![self.state.to_string(), number::counted(self.members.len() as u64, "member")];
+        parts.extend(Some(&self.assignor).filter(|assignor| !assignor.is_empty()).map(ToString::to_string));
         parts.extend(self.lag.map(|lag| format!("{} behind", number::counted(lag.unsigned_abs(), "record"))));
         parts.join(", ")
     }
@@ -107,7 +104,7 @@ impl Description {
             let member =
                 self.members.iter().find(|member| Some(&member.member_id) == partition.member_id.as_ref());
             table.row([
-                partition.topic.clone(),
+                partition.topic.to_string(),
                 partition.partition.to_string(),
                 shown(partition.committed),
                 shown(partition.end),
@@ -121,11 +118,11 @@ impl Description {
     fn of(group: GroupDescription, lags: Vec<GroupLag>) -> Self {
         let mut readers = BTreeMap::new();
         for member in &group.members {
-            readers.extend(member.assigned.iter().cloned().map(|key| (key, member.member_id.to_string())));
+            readers.extend(member.assigned.iter().cloned().map(|key| (key, Foreign::of(&member.member_id))));
         }
         let lag = lags.iter().filter_map(GroupLag::records).reduce(|sum, lag| sum.saturating_add(lag));
         let partitions = lags.into_iter().map(|lag| Partition {
-            topic: lag.topic.to_string(),
+            topic: Foreign::of(&lag.topic),
             partition: lag.partition,
             committed: lag.committed,
             lag: lag.records(),
@@ -134,17 +131,17 @@ impl Description {
         });
         let partitions = partitions.collect();
         let members = group.members.iter().map(|member| Member {
-            member_id: member.member_id.to_string(),
-            instance_id: member.instance_id.as_ref().map(ToString::to_string),
-            client_id: member.client_id.to_string(),
-            host: member.host.to_string(),
+            member_id: Foreign::of(&member.member_id),
+            instance_id: member.instance_id.as_ref().map(Foreign::of),
+            client_id: Foreign::of(&member.client_id),
+            host: Foreign::of(&member.host),
             partitions: member.assigned.len(),
         });
         Self {
-            group: group.group.to_string(),
-            state: group.state.name().to_owned(),
-            protocol: group.protocol.name().to_owned(),
-            assignor: group.assignor.to_string(),
+            group: Foreign::of(&group.group),
+            state: Foreign::of(group.state.name()),
+            protocol: Foreign::of(group.protocol.name()),
+            assignor: Foreign::of(&group.assignor),
             coordinator: group.coordinator,
             lag,
             members: members.collect(),
@@ -228,6 +225,17 @@ mod tests {
     #[test]
     fn a_group_for_programs() {
         insta::assert_snapshot!(serde_json::to_string_pretty(&description()).unwrap());
+    }
+
+    #[test]
+    fn what_clients_call_themselves_orders_nothing() {
+        let mut group = description();
+        group.group = Foreign::of("billing\u{1b}[2J");
+        group.members[1].instance_id = Some(Foreign::of("reserve\nbilling: Stable"));
+        let text = group.text(Paint::OFF);
+        assert!(text.starts_with("billing\\u{1b}[2J: Stable, 2 members"), "{text}");
+        assert!(text.contains("without a partition: reserve\\nbilling: Stable (10.0.0.7)\n"), "{text}");
+        assert!(serde_json::to_string(&group).unwrap().contains("\"group\":\"billing\\u001b[2J\""));
     }
 
     #[test]

@@ -6,10 +6,11 @@ use clap::Args;
 use highwater_client::{CommittedOffset, ErrorCode};
 use serde::Serialize;
 
-use super::{Chosen, group_failure};
+use super::{Chosen, group_failure, left_out};
 use crate::arguments::Connection;
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -34,18 +35,18 @@ pub(crate) struct Forget {
 
 #[derive(Debug, Serialize)]
 struct Forgotten {
-    group: String,
+    group: Foreign,
     partitions: Vec<Line>,
 }
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: String,
+    topic: Foreign,
     partition: u32,
     /// The position that was committed.
     before: i64,
     /// Why it is still there; null if it is gone.
-    refused: Option<String>,
+    refused: Option<Foreign>,
 }
 
 impl Report for Forgotten {
@@ -53,18 +54,10 @@ impl Report for Forgotten {
         if self.partitions.is_empty() {
             return format!("{} has committed nothing there\n", self.group);
         }
-        let refused: Vec<&Line> = self.partitions.iter().filter(|line| line.refused.is_some()).collect();
-        let gone = (self.partitions.len() - refused.len()) as u64;
-        let mut text =
-            format!("{} has no position any more in {}\n", self.group, number::counted(gone, "partition"));
-        for line in refused {
-            let why = line.refused.as_deref().unwrap_or_default();
-            text.push_str(&format!(
-                "{}\n",
-                paint.alarm(&format!("{} {}: {why}", line.topic, line.partition))
-            ));
-        }
-        text
+        let gone = self.partitions.iter().filter(|line| line.refused.is_none()).count() as u64;
+        let lines = self.partitions.iter().map(|line| (&line.topic, line.partition, line.refused.clone()));
+        format!("{} has no position any more in {}\n", self.group, number::counted(gone, "partition"))
+            + &left_out(lines, paint)
     }
 }
 
@@ -72,7 +65,7 @@ impl Forgotten {
     fn risk(&self) -> String {
         let mut table = Table::new().text("topic").number("partition").number("committed");
         for line in &self.partitions {
-            table.row([line.topic.clone(), line.partition.to_string(), number::offset(line.before)]);
+            table.row([line.topic.to_string(), line.partition.to_string(), number::offset(line.before)]);
         }
         format!("{} shall lose its positions:\n{}", self.group, table.render(Paint::OFF))
     }
@@ -80,13 +73,13 @@ impl Forgotten {
 
 impl Forget {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let forgotten = block_on(self.forget())?;
+        let forgotten = block_on(self.forget(format))?;
         output::show(&forgotten, format)?;
         let refused = forgotten.partitions.iter().any(|line| line.refused.is_some());
         if refused { Err(Failure::quiet(Code::Failed)) } else { Ok(()) }
     }
 
-    async fn forget(&self) -> Outcome<Forgotten> {
+    async fn forget(&self, format: Format) -> Outcome<Forgotten> {
         let session = Session::open(&self.connection).await?;
         let known = async {
             session.admin().describe_group(self.group.as_str()).await?;
@@ -97,18 +90,19 @@ impl Forget {
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };
         let lines = committed.into_iter().filter(|at| self.names(at)).map(|at| Line {
-            topic: at.topic.to_string(),
+            topic: Foreign::of(&at.topic),
             partition: at.partition,
             before: at.offset,
             refused: None,
         });
-        let mut forgotten = Forgotten { group: self.group.clone(), partitions: lines.collect() };
+        let mut forgotten = Forgotten { group: Foreign::of(&self.group), partitions: lines.collect() };
         forgotten.partitions.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
         if forgotten.partitions.is_empty() {
             return Ok(forgotten);
         }
-        confirm(&forgotten.risk(), self.yes)?;
-        let partitions = forgotten.partitions.iter().map(|line| (Arc::from(&*line.topic), line.partition));
+        confirm(&forgotten.risk(), self.yes, format)?;
+        let partitions =
+            forgotten.partitions.iter().map(|line| (Arc::from(line.topic.as_sent()), line.partition));
         let results = match session
             .anew()
             .admin()
@@ -120,8 +114,10 @@ impl Forget {
         };
         for (line, result) in forgotten.partitions.iter_mut().zip(results) {
             line.refused = result.err().map(|error| match error.broker_code() {
-                Some(ErrorCode::GroupSubscribedToTopic) => "a member of the group reads the topic".to_owned(),
-                _ => error.to_string(),
+                Some(ErrorCode::GroupSubscribedToTopic) => {
+                    Foreign::of("a member of the group reads the topic")
+                }
+                _ => Foreign::of(error),
             });
         }
         Ok(forgotten)
@@ -138,12 +134,15 @@ mod tests {
 
     fn forgotten(refused: Option<&str>) -> Forgotten {
         let line = |partition, before, refused: Option<&str>| Line {
-            topic: "orders".to_owned(),
+            topic: Foreign::of("orders"),
             partition,
             before,
-            refused: refused.map(str::to_owned),
+            refused: refused.map(Foreign::of),
         };
-        Forgotten { group: "billing".to_owned(), partitions: vec![line(0, 1_200, None), line(2, 7, refused)] }
+        Forgotten {
+            group: Foreign::of("billing"),
+            partitions: vec![line(0, 1_200, None), line(2, 7, refused)],
+        }
     }
 
     #[test]
@@ -159,7 +158,7 @@ mod tests {
             text(Some("a member of the group reads the topic")),
             "billing has no position any more in 1 partition\norders 2: a member of the group reads the topic\n"
         );
-        let nothing = Forgotten { group: "billing".to_owned(), partitions: Vec::new() };
+        let nothing = Forgotten { group: Foreign::of("billing"), partitions: Vec::new() };
         assert_eq!(nothing.text(Paint::OFF), "billing has committed nothing there\n");
     }
 }

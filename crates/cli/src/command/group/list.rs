@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report};
 use crate::session::{Session, block_on};
@@ -23,13 +24,13 @@ struct Groups(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    group: String,
+    group: Foreign,
     /// Null if the broker does not say.
-    state: Option<String>,
+    state: Option<Foreign>,
     /// By which its members share partitions: classic or consumer.
-    protocol: String,
+    protocol: Foreign,
     /// What its members are: consumer for consumers; empty for a group that never had members.
-    protocol_type: String,
+    protocol_type: Foreign,
 }
 
 impl Report for Groups {
@@ -39,12 +40,15 @@ impl Report for Groups {
         }
         let mut table = Table::new().text("group").text("state").text("protocol").text("type");
         for line in &self.0 {
-            let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+            let or_dash = |text: Option<&Foreign>| match text {
+                Some(text) if !text.is_empty() => text.to_string(),
+                _ => "-".to_owned(),
+            };
             table.row([
-                line.group.clone(),
-                or_dash(line.state.as_deref().unwrap_or_default()),
-                line.protocol.clone(),
-                or_dash(&line.protocol_type),
+                line.group.to_string(),
+                or_dash(line.state.as_ref()),
+                line.protocol.to_string(),
+                or_dash(Some(&line.protocol_type)),
             ]);
         }
         table.render(paint)
@@ -61,10 +65,10 @@ impl List {
         let session = Session::open(&self.connection).await?;
         let listed = session.admin().list_groups().await.map_err(|error| session.failure(&error))?;
         let lines = listed.into_iter().map(|listing| Line {
-            group: listing.group.to_string(),
-            state: listing.state.as_ref().map(GroupState::name).map(str::to_owned),
-            protocol: listing.protocol.name().to_owned(),
-            protocol_type: listing.protocol_type.to_string(),
+            group: Foreign::of(&listing.group),
+            state: listing.state.as_ref().map(GroupState::name).map(Foreign::of),
+            protocol: Foreign::of(listing.protocol.name()),
+            protocol_type: Foreign::of(&listing.protocol_type),
         });
         Ok(Groups(lines.collect()))
     }
@@ -77,12 +81,12 @@ mod tests {
     #[test]
     fn groups_are_a_table() {
         let line = |group: &str, state: Option<&str>, protocol_type: &str| Line {
-            group: group.to_owned(),
-            state: state.map(str::to_owned),
-            protocol: "classic".to_owned(),
-            protocol_type: protocol_type.to_owned(),
+            group: Foreign::of(group),
+            state: state.map(Foreign::of),
+            protocol: Foreign::of("classic"),
+            protocol_type: Foreign::of(protocol_type),
         };
-        let groups = [line("billing", Some("Stable"), "consumer"), line("imported", None, "")];
+        let groups = [line("billing", Some("Stable"), "consumer"), line("\u{1b}[2Jimported\n", None, "")];
         insta::assert_snapshot!(Groups(groups.into()).text(Paint::OFF));
     }
 }

@@ -6,10 +6,11 @@ use clap::Args;
 use highwater_client::{CommittedOffset, ErrorCode, GroupReset, ResetTo};
 use serde::Serialize;
 
-use super::{Chosen, group_failure, has_members, partitions_of};
+use super::{Chosen, group_failure, has_members, left_out, partitions_of};
 use crate::arguments::Connection;
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::position::Position;
@@ -83,7 +84,7 @@ impl To {
 
 #[derive(Debug, Serialize)]
 struct Done {
-    group: String,
+    group: Foreign,
     /// Whether anything was committed.
     changed: bool,
     partitions: Vec<Line>,
@@ -91,14 +92,14 @@ struct Done {
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: String,
+    topic: Foreign,
     partition: u32,
     /// The offset of the next record to read as it was committed; null if nothing was.
     before: Option<i64>,
     /// The offset to go on at.
     after: i64,
     /// Why it was not committed; null if it was, or nothing was tried.
-    refused: Option<String>,
+    refused: Option<Foreign>,
 }
 
 impl Report for Done {
@@ -109,16 +110,10 @@ impl Report for Done {
         if !self.changed {
             return self.table(paint) + "nothing was changed\n";
         }
-        let refused: Vec<&Line> = self.partitions.iter().filter(|line| line.refused.is_some()).collect();
-        let moved = self.lines_that_move().count() - refused.len();
-        let mut text =
-            format!("{} goes on elsewhere in {}\n", self.group, number::counted(moved as u64, "partition"));
-        for line in refused {
-            let why = line.refused.as_deref().unwrap_or_default();
-            let refusal = format!("{} {}: {why}", line.topic, line.partition);
-            text.push_str(&format!("{}\n", paint.alarm(&refusal)));
-        }
-        text
+        let moved = self.lines_that_move().filter(|line| line.refused.is_none()).count() as u64;
+        let lines = self.partitions.iter().map(|line| (&line.topic, line.partition, line.refused.clone()));
+        format!("{} goes on elsewhere in {}\n", self.group, number::counted(moved, "partition"))
+            + &left_out(lines, paint)
     }
 }
 
@@ -132,7 +127,7 @@ impl Done {
         let mut table = columns.text("");
         for line in &self.partitions {
             table.row([
-                line.topic.clone(),
+                line.topic.to_string(),
                 line.partition.to_string(),
                 number::offset(line.before.unwrap_or(-1)),
                 number::offset(line.after),
@@ -167,13 +162,13 @@ impl Line {
 
 impl Reset {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let done = block_on(self.reset())?;
+        let done = block_on(self.reset(format))?;
         output::show(&done, format)?;
         let refused = done.partitions.iter().any(|line| line.refused.is_some());
         if refused { Err(Failure::quiet(Code::Failed)) } else { Ok(()) }
     }
 
-    async fn reset(&self) -> Outcome<Done> {
+    async fn reset(&self, format: Format) -> Outcome<Done> {
         let session = Session::open(&self.connection).await?;
         let partitions = partitions_of(&session, &self.chosen).await?;
         let exists = self.check_group(&session).await?;
@@ -184,11 +179,11 @@ impl Reset {
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };
         let lines = planned.iter().map(|reset| line(&session, reset)).collect::<Outcome<_>>()?;
-        let mut done = Done { group: self.group.clone(), changed: false, partitions: lines };
+        let mut done = Done { group: Foreign::of(&self.group), changed: false, partitions: lines };
         if self.dry_run || done.lines_that_move().next().is_none() {
             return Ok(done);
         }
-        confirm(&done.risk(exists), self.yes)?;
+        confirm(&done.risk(exists), self.yes, format)?;
         self.commit(&session, &mut done).await?;
         Ok(done)
     }
@@ -208,7 +203,7 @@ impl Reset {
     async fn commit(&self, session: &Session, done: &mut Done) -> Outcome {
         let moving: Vec<&mut Line> = done.partitions.iter_mut().filter(|line| line.moves()).collect();
         let offsets = moving.iter().map(|line| CommittedOffset {
-            topic: line.topic.as_str().into(),
+            topic: line.topic.as_sent().into(),
             partition: line.partition,
             offset: line.after,
             leader_epoch: -1,
@@ -219,7 +214,7 @@ impl Reset {
             Err(error) => return Err(group_failure(session, &self.group, &error).await),
         };
         for (line, result) in moving.into_iter().zip(results) {
-            line.refused = result.err().map(|error| error.to_string());
+            line.refused = result.err().map(Foreign::of);
         }
         done.changed = true;
         Ok(())
@@ -230,12 +225,13 @@ fn line(session: &Session, reset: &GroupReset) -> Outcome<Line> {
     let after = reset.after.as_ref().map_err(|error| {
         if error.code() == "NOTHING_COMMITTED" {
             return Failure::new(Code::Failed, error.to_string())
-                .or("--to earliest, latest or an offset gives it a first position");
+                .or("--to earliest, latest or an offset gives it a first position")
+                .by(error);
         }
         session.failure(error)
     })?;
     Ok(Line {
-        topic: reset.topic.to_string(),
+        topic: Foreign::of(&reset.topic),
         partition: reset.partition,
         before: reset.before,
         after: *after,
@@ -251,7 +247,7 @@ mod tests {
 
     fn done() -> Done {
         let line = |partition, before, after| Line {
-            topic: "orders".to_owned(),
+            topic: Foreign::of("orders"),
             partition,
             before,
             after,
@@ -259,7 +255,7 @@ mod tests {
         };
         let partitions =
             vec![line(0, Some(1_200), 0), line(1, Some(10), 10), line(2, Some(10), 11), line(3, None, 7)];
-        Done { group: "billing".to_owned(), changed: false, partitions }
+        Done { group: Foreign::of("billing"), changed: false, partitions }
     }
 
     #[test]
@@ -287,7 +283,7 @@ mod tests {
         let mut done = done();
         done.changed = true;
         assert_eq!(done.text(Paint::OFF), "billing goes on elsewhere in 3 partitions\n");
-        done.partitions[3].refused = Some("UNKNOWN_TOPIC_OR_PARTITION".to_owned());
+        done.partitions[3].refused = Some(Foreign::of("UNKNOWN_TOPIC_OR_PARTITION"));
         let text = "billing goes on elsewhere in 2 partitions\norders 3: UNKNOWN_TOPIC_OR_PARTITION\n";
         assert_eq!(done.text(Paint::OFF), text);
     }

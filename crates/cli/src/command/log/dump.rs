@@ -14,6 +14,7 @@ use crate::calendar;
 use crate::data_dir::walk::{Step, Walk};
 use crate::data_dir::{Choice, DataDir, Partition, Segment};
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::escaped;
 use crate::output::{Format, number};
 use crate::record_json::JsonRecord;
 use crate::topic_names;
@@ -57,13 +58,13 @@ struct BatchLine<'a> {
 
 impl Dump {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        super::say_if_in_use(&self.data_dir);
+        super::say_if_in_use(&self.data_dir, format);
         let names = topic_names::read(&self.data_dir)?;
         let directory = DataDir::open(&self.data_dir, &names, &self.choice)?;
         let mut out = BufWriter::new(io::stdout().lock());
         for partition in &directory.partitions {
             if format == Format::Table && !self.records {
-                writeln!(out, "{}, partition {}", partition.topic, partition.partition)?;
+                writeln!(out, "{}, partition {}", escaped(&partition.topic), partition.partition)?;
             }
             self.dump_partition(partition, format, &mut out)?;
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::data_dir::walk::{Step, Walk};
 use crate::data_dir::{Choice, DataDir, Partition, Segment};
 use crate::failure::{Failure, Outcome};
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::topic_names;
@@ -29,7 +30,7 @@ struct Partitions(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: String,
+    topic: Foreign,
     topic_id: String,
     partition: i32,
     segments: usize,
@@ -53,7 +54,7 @@ impl Report for Partitions {
         let mut table = columns.number("end").number("epoch").number("size").number("allocated");
         for line in &self.0 {
             table.row([
-                line.topic.clone(),
+                line.topic.to_string(),
                 line.partition.to_string(),
                 number::count(line.segments as u64),
                 number::offset(line.start),
@@ -69,7 +70,7 @@ impl Report for Partitions {
 
 impl List {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        super::say_if_in_use(&self.data_dir);
+        super::say_if_in_use(&self.data_dir, format);
         let names = topic_names::read(&self.data_dir)?;
         let directory = DataDir::open(&self.data_dir, &names, &self.choice)?;
         let lines = directory.partitions.iter().map(line).collect::<Outcome<Vec<Line>>>()?;
@@ -85,7 +86,7 @@ fn line(partition: &Partition) -> Outcome<Line> {
     let end = last.map_or(Ok(nothing), end_of)?;
     let sealed_bytes: u64 = sealed.iter().map(|segment| segment.bytes).sum();
     Ok(Line {
-        topic: partition.topic.clone(),
+        topic: Foreign::of(&partition.topic),
         topic_id: partition.topic_id.to_string(),
         partition: partition.partition.0,
         segments: partition.segments.len(),

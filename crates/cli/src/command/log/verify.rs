@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::data_dir::walk::{Step, Walk, crc32c};
 use crate::data_dir::{self, Choice, DataDir, Partition, Segment};
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::{Foreign, escaped};
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::topic_names;
@@ -46,7 +47,7 @@ struct Verified {
 /// Something that is not as it should be.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Fault {
-    topic: String,
+    topic: Foreign,
     partition: i32,
     file: PathBuf,
     /// Where in the file, in bytes.
@@ -74,7 +75,7 @@ impl Report for Verified {
                 fault.partition,
                 number::offset(fault.offset),
                 fault.what,
-                fault.file.display(),
+                escaped(&fault.file.display().to_string()),
                 number::count(fault.position)
             ));
         }
@@ -336,7 +337,7 @@ impl<'a> Check<'a> {
 
     fn placed(&self, file: &Path, position: u64, offset: Offset, what: String) -> Fault {
         Fault {
-            topic: self.partition.topic.clone(),
+            topic: Foreign::of(&self.partition.topic),
             partition: self.partition.partition.0,
             file: file.to_path_buf(),
             position,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::{Connection, Setting, each_once};
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
 
@@ -34,13 +35,14 @@ pub(crate) struct Alter {
 
 #[derive(Debug, Serialize)]
 struct Altered {
-    topic: String,
-    changes: Vec<String>,
+    topic: Foreign,
+    changes: Vec<Foreign>,
 }
 
 impl Report for Altered {
     fn text(&self, _: Paint) -> String {
-        format!("changed {}: {}\n", self.topic, self.changes.join(", "))
+        let changes: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
+        format!("changed {}: {}\n", self.topic, changes.join(", "))
     }
 }
 
@@ -55,7 +57,10 @@ impl Alter {
         each_once(set.chain(self.resets.iter().map(String::as_str)))?;
         let session = Session::open(&self.connection).await?;
         match self.apply(&session).await {
-            Ok(changes) => Ok(Altered { topic: self.topic.clone(), changes }),
+            Ok(changes) => {
+                let changes = changes.into_iter().map(Foreign::of).collect();
+                Ok(Altered { topic: Foreign::of(&self.topic), changes })
+            }
             Err(error) => Err(session.topic_failure(&self.topic, &error).await),
         }
     }

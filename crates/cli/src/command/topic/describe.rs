@@ -12,6 +12,7 @@ use super::{Summary, settings_of};
 use crate::arguments::Connection;
 use crate::damage;
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside, block_on};
@@ -58,14 +59,12 @@ impl Report for Description {
         let mut text = format!("{}: {}\n", self.summary.topic, self.summary.line());
         let own = self.summary.settings.iter().filter(|setting| setting.own);
         for setting in own {
-            let value = setting.value.as_deref().unwrap_or("(secret)");
+            let value = setting.value.as_ref().map_or_else(|| "(secret)".to_owned(), ToString::to_string);
             text.push_str(&format!("  {} = {value}\n", setting.name));
         }
         text.push('\n');
         text.push_str(&self.table().render(paint));
-        for warning in self.damages().into_iter().chain(self.warnings()) {
-            text.push_str(&format!("{}\n", paint.alarm(&warning)));
-        }
+        text.push_str(&paint.alarms(self.damages().into_iter().chain(self.warnings())));
         if self.partition_list.iter().any(Partition::is_stuck) {
             text.push_str(&format!("  {}\n", damage::HELP));
         }
@@ -117,27 +116,17 @@ impl Description {
         let mut all: Vec<String> = self.partition_list.iter().filter_map(Partition::damage).collect();
         let more = all.len().saturating_sub(DAMAGES_SHOWN);
         all.truncate(DAMAGES_SHOWN);
-        if more > 0 {
-            all.push(format!("{} more with damaged replicas", number::counted(more as u64, "partition")));
-        }
+        all.extend(number::partitions(more, "more with damaged replicas"));
         all
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> impl Iterator<Item = String> {
         let partitions = &self.partition_list;
         let leaderless = partitions.iter().filter(|partition| partition.leader.is_none()).count();
         let short =
             partitions.iter().filter(|partition| partition.in_sync.len() < partition.replicas.len()).count();
-        let line = |count: usize, what: &str| {
-            (count > 0).then(|| format!("{} {what}", number::counted(count as u64, "partition")))
-        };
-        [
-            line(leaderless, "without a leader: neither read nor written"),
-            line(short, "with replicas out of sync"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let leaderless = number::partitions(leaderless, "without a leader: neither read nor written");
+        leaderless.into_iter().chain(number::partitions(short, "with replicas out of sync"))
     }
 }
 
@@ -178,7 +167,7 @@ impl Describe {
         Ok(Description {
             id: described.id.to_string(),
             summary: Summary {
-                topic: self.topic.clone(),
+                topic: Foreign::of(&self.topic),
                 partitions: described.partitions.len(),
                 replication_factor: described.partitions.first().map_or(0, |first| first.replicas.len()),
                 settings,
@@ -297,11 +286,14 @@ mod tests {
             end,
             bytes: end.map(|end| end.cast_unsigned() * 9),
         };
-        let setting =
-            |name: &str, value: &str, own| SettingShown { name: name.into(), value: Some(value.into()), own };
+        let setting = |name: &str, value: &str, own| SettingShown {
+            name: Foreign::of(name),
+            value: Some(Foreign::of(value)),
+            own,
+        };
         Description {
             summary: Summary {
-                topic: "orders".into(),
+                topic: Foreign::of("orders"),
                 partitions: 3,
                 replication_factor: 3,
                 settings: vec![
@@ -359,6 +351,16 @@ mod tests {
         insta::assert_snapshot!(description.text(Paint::OFF));
         let stuck = description.partition_list.pop().unwrap();
         assert!(stuck.is_stuck() && !description.partition_list[1].is_stuck());
+    }
+
+    #[test]
+    fn what_brokers_say_orders_nothing() {
+        let mut description = description();
+        description.summary.topic = Foreign::of("orders\u{1b}[2J");
+        description.summary.settings[1].value = Some(Foreign::of("1\n\u{9b}31m"));
+        let text = description.text(Paint::OFF);
+        assert!(text.starts_with("orders\\u{1b}[2J: 3 partitions"), "{text}");
+        assert!(text.contains("retention 1\\n\\u{9b}31m\n  retention.ms = 1\\n\\u{9b}31m\n"), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::arguments::Connection;
 use crate::confirm::confirm;
 use crate::damage;
 use crate::failure::{Code, Failure, Outcome};
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside, block_on};
@@ -50,7 +51,7 @@ pub(crate) struct Elect {
 
 #[derive(Debug, Serialize)]
 struct Elected {
-    topic: String,
+    topic: Foreign,
     elections: Vec<Line>,
 }
 
@@ -60,7 +61,7 @@ struct Line {
     /// The leader now; null if there is none.
     leader: Option<i32>,
     /// Why it is not the one that was wanted; null if it is.
-    refused: Option<String>,
+    refused: Option<Foreign>,
 }
 
 impl Report for Elected {
@@ -71,7 +72,11 @@ impl Report for Elected {
         let mut table = Table::new().number("partition").number("leader").text("");
         for line in &self.elections {
             let leader = line.leader.map_or_else(|| "none".to_owned(), |leader| leader.to_string());
-            table.row([line.partition.to_string(), leader, line.refused.clone().unwrap_or_default()]);
+            table.row([
+                line.partition.to_string(),
+                leader,
+                line.refused.as_ref().map(ToString::to_string).unwrap_or_default(),
+            ]);
         }
         table.render(paint)
     }
@@ -114,7 +119,7 @@ impl Leaderless {
     }
 
     /// What the operator has to know before he says yes.
-    fn risk(&self, topic: &str, leader: i32) -> String {
+    fn risk(&self, topic: &Foreign, leader: i32) -> String {
         let mut table = Table::new().number("node").number("last epoch").number("log end").text("");
         for (node, end) in &self.replicas {
             let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -143,12 +148,12 @@ impl Leaderless {
 
 impl Elect {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let (elected, refused) = block_on(self.elect())?;
+        let (elected, refused) = block_on(self.elect(format))?;
         output::show(&elected, format)?;
         if refused { Err(Failure::quiet(Code::Failed)) } else { Ok(()) }
     }
 
-    async fn elect(&self) -> Outcome<(Elected, bool)> {
+    async fn elect(&self, format: Format) -> Outcome<(Elected, bool)> {
         let session = Session::open(&self.connection).await?;
         let described = match session.admin().describe_topic(self.topic.as_str()).await {
             Ok(described) => described,
@@ -156,7 +161,7 @@ impl Elect {
         };
         let wanted = self.wanted(&described)?;
         let (expected, election) = if self.unclean {
-            let choices = self.choose(&session, &described, &wanted).await?;
+            let choices = self.choose(&session, &described, &wanted, format).await?;
             let expected = choices.iter().map(|choice| (choice.partition, Some(choice.leader))).collect();
             (expected, Election::Unclean(choices))
         } else {
@@ -171,12 +176,12 @@ impl Elect {
                 let refused = found.result.err().filter(|error| !self.is_content(error));
                 let expected = expected.get(&found.partition).copied().flatten();
                 let leader = if refused.is_none() { expected } else { led(&wanted, found.partition) };
-                let refused = refused.map(|error| error.to_string());
+                let refused = refused.map(Foreign::of);
                 elections.push(Line { partition: found.partition, leader, refused });
             }
         }
         let refused = elections.iter().any(|line| line.refused.is_some());
-        Ok((Elected { topic: self.topic.clone(), elections }, refused))
+        Ok((Elected { topic: Foreign::of(&self.topic), elections }, refused))
     }
 
     /// The partitions that another than the preferred replica leads, with that one; those named in any case.
@@ -213,13 +218,14 @@ impl Elect {
         session: &Session,
         described: &TopicDescription,
         wanted: &[&PartitionDescription],
+        format: Format,
     ) -> Outcome<Vec<UncleanChoice>> {
         let leaderless = ends(session, described, wanted).await?;
         let mut choices = Vec::new();
         let mut risks = String::new();
         for found in &leaderless {
             let leader = found.chosen(self.leader)?;
-            risks.push_str(&found.risk(&self.topic, leader));
+            risks.push_str(&found.risk(&Foreign::of(&self.topic), leader));
             choices.push(UncleanChoice {
                 topic: described.name.clone(),
                 partition: found.partition,
@@ -229,7 +235,7 @@ impl Elect {
             });
         }
         if !choices.is_empty() {
-            confirm(&risks, self.yes)?;
+            confirm(&risks, self.yes, format)?;
         }
         Ok(choices)
     }
@@ -303,7 +309,7 @@ mod tests {
     #[test]
     fn what_is_risked_is_shown() {
         let found = leaderless(vec![end(1, 7, 1_200, false), (2, None), end(3, 7, 900, true)]);
-        insta::assert_snapshot!(found.risk("orders", 1));
+        insta::assert_snapshot!(found.risk(&Foreign::of("orders"), 1));
     }
 
     #[test]
@@ -311,9 +317,9 @@ mod tests {
         let line = |partition, leader, refused: Option<&str>| Line {
             partition,
             leader,
-            refused: refused.map(str::to_owned),
+            refused: refused.map(Foreign::of),
         };
         let elections = vec![line(0, Some(1), None), line(3, None, Some("PREFERRED_LEADER_NOT_AVAILABLE"))];
-        insta::assert_snapshot!(Elected { topic: "orders".into(), elections }.text(Paint::OFF));
+        insta::assert_snapshot!(Elected { topic: Foreign::of("orders"), elections }.text(Paint::OFF));
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::failure::Outcome;
+use crate::output::foreign::Foreign;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -26,7 +27,7 @@ struct Topics(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: String,
+    topic: Foreign,
     id: String,
     partitions: u32,
     replication_factor: u16,
@@ -41,7 +42,7 @@ impl Report for Topics {
         let mut table = Table::new().text("topic").number("partitions").number("replication factor");
         for line in &self.0 {
             table.row([
-                line.topic.clone(),
+                line.topic.to_string(),
                 number::count(line.partitions.into()),
                 line.replication_factor.to_string(),
             ]);
@@ -62,7 +63,7 @@ impl List {
         let shown = listed.into_iter().filter(|topic| self.internal || !topic.is_internal);
         let mut lines: Vec<Line> = shown
             .map(|topic| Line {
-                topic: topic.name.to_string(),
+                topic: Foreign::of(topic.name),
                 id: topic.id.to_string(),
                 partitions: topic.partitions,
                 replication_factor: topic.replication,
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn topics_are_a_table() {
         let line = |topic: &str, partitions| Line {
-            topic: topic.into(),
+            topic: Foreign::of(topic),
             id: "00".into(),
             partitions,
             replication_factor: 3,
