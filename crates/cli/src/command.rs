@@ -11,6 +11,7 @@ mod bench;
 mod cluster;
 mod completions;
 mod consume;
+mod deletion;
 mod group;
 mod log;
 mod produce;

@@ -111,7 +111,9 @@ fn a_group_is_seen_behind_and_reads_again_where_it_is_told() {
         let forgotten = shown(&cluster, &["group", "forget", GROUP, "--topic", "orders:1", "--yes"]);
         assert_eq!(forgotten, "billing has no position any more in 1 partition\n");
         assert_eq!(committed(&cluster), [12]);
-        assert_eq!(shown(&cluster, &["group", "delete", GROUP]), "deleted billing\n");
+        let (code, deleted, beside) = run(&cluster, &["group", "delete", "biling", GROUP]);
+        assert_eq!((code, deleted.as_str()), (3, "deleted billing\n"), "{beside}");
+        assert_eq!(beside, "error: group biling does not exist\n  there is billing\n");
         refused(&cluster, 3, &["group", "delete", GROUP]);
         assert_eq!(shown(&cluster, &["group", "delete", GROUP, "--if-exists"]), "nothing to delete\n");
         assert_eq!(shown(&cluster, &["group", "list"]), no_groups);
