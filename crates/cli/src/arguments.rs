@@ -93,6 +93,15 @@ pub(crate) fn timeout_of_records(until: &'static str) -> impl Fn(clap::Arg) -> c
     move |timeout| timeout.help(format!("How long brokers may take until {until}"))
 }
 
+/// The name of a group: no broker takes an empty one.
+pub(crate) fn group_name(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        Err("a group's name has at least one letter".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
 /// A setting of a topic, as `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -247,5 +256,18 @@ mod tests {
         }
         assert!(refused("highwater consume t --from -5").contains("an offset is 0 or more"));
         assert!(refused("highwater topic create t --replication-factor 40000").contains("1..=32767"));
+    }
+    #[test]
+    fn a_group_without_a_name_is_refused_by_every_command() {
+        for line in [
+            "highwater consume t --group ",
+            "highwater group describe ",
+            "highwater group reset  --topic t --to 1",
+            "highwater group forget  --topic t",
+            "highwater group delete g ",
+        ] {
+            let text = refused(line);
+            assert!(text.contains("a group's name has at least one letter"), "{line}: {text}");
+        }
     }
 }

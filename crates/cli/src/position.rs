@@ -45,10 +45,21 @@ impl std::fmt::Display for Position {
     }
 }
 
+/// What `--from` takes, as its help has it.
+const WANTED: &str =
+    "beginning, end, an offset, a time (2026-12-01T10:00:00Z, @MILLISECONDS) or how long ago (15m)";
+
 impl FromStr for Position {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text, ["beginning", "end"], WANTED)
+    }
+}
+
+impl Position {
+    /// Reads one; what is none is answered with the one of `words` that was probably meant, or with all that is wanted.
+    pub(crate) fn parse(text: &str, words: [&str; 2], wanted: &str) -> Result<Self, String> {
         match text {
             "beginning" | "earliest" | "start" => return Ok(Self::Beginning),
             "end" | "latest" => return Ok(Self::End),
@@ -67,24 +78,19 @@ impl FromStr for Position {
         if let Some(millis) = calendar::parse(text) {
             return Ok(Self::Timestamp(millis));
         }
-        number::parse_duration(text).map(Self::Ago).map_err(|_| refusal(text))
+        number::parse_duration(text).map(Self::Ago).map_err(|_| {
+            nearest(text, words)
+                .map_or_else(|| format!("{wanted} is wanted"), |word| format!("did you mean {word}?"))
+        })
     }
-}
-
-fn refusal(text: &str) -> String {
-    nearest(text, ["beginning", "end"]).map_or_else(
-        || {
-            "beginning, end, an offset, a time (2026-12-01T10:00:00Z or @MILLISECONDS) or a duration before now (15m) \
-             is wanted"
-                .to_owned()
-        },
-        |word| format!("did you mean {word}?"),
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::arguments::Arguments;
 
     fn check(text: &str, expected: Position) {
         assert_eq!(text.parse(), Ok(expected), "{text}");
@@ -101,9 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wanted_is_what_the_help_says() {
+        let mut root = Arguments::command();
+        let consume = root.find_subcommand_mut("consume").unwrap();
+        let from = consume.get_arguments().find(|argument| argument.get_id() == "from").unwrap();
+        assert_eq!(from.get_help().unwrap().to_string(), format!("Where to begin: {WANTED}"));
+    }
+
+    #[test]
     fn a_typing_error_is_answered_with_the_word() {
         assert_eq!("begining".parse::<Position>(), Err("did you mean beginning?".to_owned()));
-        assert!("yesterday".parse::<Position>().unwrap_err().contains("is wanted"));
+        assert_eq!("yesterday".parse::<Position>(), Err(format!("{WANTED} is wanted")));
         assert!("99999999999999999999".parse::<Position>().is_err());
     }
 }

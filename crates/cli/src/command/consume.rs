@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use futures_util::FutureExt;
 use highwater_client::{ClientError, ConsumedRecord, Consumer, OffsetSpec, Start, TopicDescription};
 
-use crate::arguments::{Connection, timeout_of_records};
+use crate::arguments::{Connection, group_name, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lines::{LineShape, RecordParts};
 use crate::output::{self, number};
@@ -58,7 +58,7 @@ pub(crate) struct Consume {
     headers: bool,
 
     /// Read as the only member of this group and commit what was printed
-    #[arg(short, long, value_name = "NAME", conflicts_with = "partitions")]
+    #[arg(short, long, value_name = "NAME", value_parser = group_name, conflicts_with = "partitions")]
     group: Option<String>,
 
     /// Say nothing but errors

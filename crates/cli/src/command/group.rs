@@ -1,5 +1,6 @@
 //! `highwater group`: show, move and delete groups of consumers, whatever their client is.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -70,6 +71,15 @@ impl Chosen {
     }
 }
 
+/// As it is typed.
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.topic)?;
+        let numbers: Vec<String> = self.partitions.iter().map(ToString::to_string).collect();
+        if numbers.is_empty() { Ok(()) } else { write!(f, ":{}", numbers.join(",")) }
+    }
+}
+
 /// A line for each partition that something was not done to, and why.
 fn left_out<'a>(
     partitions: impl Iterator<Item = (&'a Foreign, u32, Option<Foreign>)>,
@@ -111,9 +121,6 @@ async fn group_failure(session: &Session, group: &str, error: &ClientError) -> F
             missing_group(group, groups.iter().map(|listing| &*listing.group)).by(error)
         }
         Some(ErrorCode::NonEmptyGroup) => has_members(group, None).by(error),
-        Some(ErrorCode::InvalidGroupId) => {
-            Failure::new(Code::Usage, "a group's name has at least one letter").by(error)
-        }
         _ => session.failure(error),
     }
 }

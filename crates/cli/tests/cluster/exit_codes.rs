@@ -23,6 +23,8 @@ fn what_is_missing_has_one_code_and_what_is_wrong_another() {
             (3, "has no partition 9", vec!["topic", "elect", "t", "--partition", "9"]),
             (3, "topic u does not exist", vec!["produce", "u", lines]),
             (3, "topic u does not exist", vec!["topic", "delete", "u"]),
+            (2, "a group's name has at least one letter", vec!["consume", "t", "--group", ""]),
+            (2, "a group's name has at least one letter", vec!["group", "delete", "g", ""]),
             (3, "there is no node 9", vec!["cluster", "forget", "9", "--yes"]),
             (3, "no/such: no such file", vec!["produce", "t", "no/such"]),
             (2, "a batch has from 256 B to 64 MiB", vec!["produce", "t", lines, "--batch-bytes", "1"]),

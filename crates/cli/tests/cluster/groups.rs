@@ -104,6 +104,9 @@ fn a_group_is_seen_behind_and_reads_again_where_it_is_told() {
         assert_eq!(table.matches("(127.0.0.1)").count(), 2, "{table}");
         let running = refused(&cluster, 1, &[&reset[..], &["earliest", "--yes"]].concat());
         assert!(running.contains("group billing has 1 member; nothing was changed"), "{running}");
+        let planned = shown(&cluster, &[&reset[..], &["earliest", "--dry-run"]].concat());
+        assert!(planned.contains("reads 12 records again"), "{planned}");
+        assert!(planned.ends_with("billing cannot be changed while it has 1 member\n"), "{planned}");
         refused(&cluster, 1, &["group", "delete", GROUP]);
         refused(&cluster, 1, &["group", "forget", GROUP, "--topic", TOPIC, "--yes"]);
         member.close().await.unwrap();
@@ -111,6 +114,14 @@ fn a_group_is_seen_behind_and_reads_again_where_it_is_told() {
         let forgotten = shown(&cluster, &["group", "forget", GROUP, "--topic", "orders:1", "--yes"]);
         assert_eq!(forgotten, "billing has no position any more in 1 partition\n");
         assert_eq!(committed(&cluster), [12]);
+        let nowhere = refused(&cluster, 1, &["group", "forget", GROUP, "--topic", "orders:1", "--yes"]);
+        assert!(nowhere.contains("billing has no position in partition 1 of topic orders;"), "{nowhere}");
+        // The partition without a position keeps the other from nothing.
+        assert_eq!(
+            shown(&cluster, &[&reset[..], &["-1", "--yes"]].concat()),
+            "billing goes on elsewhere in 1 partition\norders 1: has no position that could be moved\n"
+        );
+        assert_eq!(committed(&cluster), [11]);
         let (code, deleted, beside) = run(&cluster, &["group", "delete", "biling", GROUP]);
         assert_eq!((code, deleted.as_str()), (3, "deleted billing\n"), "{beside}");
         assert_eq!(beside, "error: group biling does not exist\n  there is billing\n");

@@ -6,7 +6,7 @@ use clap::Args;
 use highwater_client::ErrorCode;
 
 use super::group_failure;
-use crate::arguments::Connection;
+use crate::arguments::{Connection, group_name};
 use crate::command::deletion::{Deleted, delete_each};
 use crate::failure::Outcome;
 use crate::output::Format;
@@ -16,7 +16,7 @@ use crate::session::{Session, block_on};
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// The groups
-    #[arg(required = true, value_name = "GROUP")]
+    #[arg(required = true, value_name = "GROUP", value_parser = group_name)]
     groups: Vec<String>,
 
     /// Be content if a group is not there

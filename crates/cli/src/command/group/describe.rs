@@ -7,7 +7,7 @@ use highwater_client::{GroupDescription, GroupLag};
 use serde::Serialize;
 
 use super::group_failure;
-use crate::arguments::Connection;
+use crate::arguments::{Connection, group_name};
 use crate::failure::Outcome;
 use crate::output::foreign::Foreign;
 use crate::output::table::Table;
@@ -18,6 +18,7 @@ use crate::session::{Session, block_on};
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// The group
+    #[arg(value_parser = group_name)]
     group: String,
 
     #[command(flatten)]

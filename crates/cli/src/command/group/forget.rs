@@ -7,7 +7,7 @@ use highwater_client::{CommittedOffset, ErrorCode};
 use serde::Serialize;
 
 use super::{Chosen, group_failure, left_out};
-use crate::arguments::Connection;
+use crate::arguments::{Connection, group_name};
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::foreign::Foreign;
@@ -19,6 +19,7 @@ use crate::session::{Session, block_on};
 #[derive(Debug, Args)]
 pub(crate) struct Forget {
     /// The group
+    #[arg(value_parser = group_name)]
     group: String,
 
     /// A topic, or some of its partitions (orders:3, orders:0,2); may be repeated
@@ -51,9 +52,6 @@ struct Line {
 
 impl Report for Forgotten {
     fn text(&self, paint: Paint) -> String {
-        if self.partitions.is_empty() {
-            return format!("{} has committed nothing there\n", self.group);
-        }
         let gone = self.partitions.iter().filter(|line| line.refused.is_none()).count() as u64;
         let lines = self.partitions.iter().map(|line| (&line.topic, line.partition, line.refused.clone()));
         format!("{} has no position any more in {}\n", self.group, number::counted(gone, "partition"))
@@ -89,6 +87,9 @@ impl Forget {
             Ok(committed) => committed,
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };
+        for chosen in &self.chosen {
+            has_position(&self.group, chosen, &committed)?;
+        }
         let lines = committed.into_iter().filter(|at| self.names(at)).map(|at| Line {
             topic: Foreign::of(&at.topic),
             partition: at.partition,
@@ -97,9 +98,6 @@ impl Forget {
         });
         let mut forgotten = Forgotten { group: Foreign::of(&self.group), partitions: lines.collect() };
         forgotten.partitions.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-        if forgotten.partitions.is_empty() {
-            return Ok(forgotten);
-        }
         confirm(&forgotten.risk(), self.yes, format)?;
         let partitions =
             forgotten.partitions.iter().map(|line| (Arc::from(line.topic.as_sent()), line.partition));
@@ -128,9 +126,50 @@ impl Forget {
     }
 }
 
+/// What has no position cannot lose it: a name was mistyped, or it is another group.
+fn has_position(group: &str, chosen: &Chosen, committed: &[CommittedOffset]) -> Outcome {
+    let has = |partition: Option<u32>| {
+        let mut there = committed.iter().filter(|at| *at.topic == *chosen.topic);
+        there.any(|at| partition.is_none_or(|partition| at.partition == partition))
+    };
+    let missing = chosen.partitions.iter().find(|partition| !has(Some(**partition)));
+    let place = match missing {
+        _ if !has(None) => format!("topic {}", chosen.topic),
+        Some(missing) => format!("partition {missing} of topic {}", chosen.topic),
+        None => return Ok(()),
+    };
+    let what = format!("group {group} has no position in {place}; nothing was changed");
+    Err(Failure::new(Code::Failed, what)
+        .or(format!("highwater group describe {group} shows where it has positions")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_position_is_named() {
+        let at = |topic: &str, partition| CommittedOffset {
+            topic: topic.into(),
+            partition,
+            offset: 7,
+            leader_epoch: -1,
+        };
+        let committed = [at("orders", 0), at("orders", 2)];
+        let check = |chosen: &str| has_position("billing", &chosen.parse().unwrap(), &committed);
+        assert_eq!((check("orders"), check("orders:0,2")), (Ok(()), Ok(())));
+        let refused = check("ordes").unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.to_string().as_str()),
+            (
+                Code::Failed,
+                "error: group billing has no position in topic ordes; nothing was changed\n  \
+                 highwater group describe billing shows where it has positions"
+            )
+        );
+        let refused = check("orders:0,1").unwrap_err().to_string();
+        assert!(refused.contains("no position in partition 1 of topic orders;"), "{refused}");
+    }
 
     fn forgotten(refused: Option<&str>) -> Forgotten {
         let line = |partition, before, refused: Option<&str>| Line {
@@ -158,7 +197,5 @@ mod tests {
             text(Some("a member of the group reads the topic")),
             "billing has no position any more in 1 partition\norders 2: a member of the group reads the topic\n"
         );
-        let nothing = Forgotten { group: Foreign::of("billing"), partitions: Vec::new() };
-        assert_eq!(nothing.text(Paint::OFF), "billing has committed nothing there\n");
     }
 }

@@ -7,7 +7,7 @@ use highwater_client::{CommittedOffset, ErrorCode, GroupReset, ResetTo};
 use serde::Serialize;
 
 use super::{Chosen, group_failure, has_members, left_out, partitions_of};
-use crate::arguments::Connection;
+use crate::arguments::{Connection, group_name};
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::foreign::Foreign;
@@ -19,10 +19,12 @@ use crate::session::{Session, block_on};
 /// Let a group read records again, or skip some
 ///
 /// Changes what the group has committed; its members go on there when they start. The group must have no members: those that
-/// run keep their positions and commit them again. A group that does not exist is made.
+/// run keep their positions and commit them again. A group that does not exist is made. Partitions in which the group has
+/// committed nothing are left alone by +N and -N.
 #[derive(Debug, Args)]
 pub(crate) struct Reset {
     /// The group
+    #[arg(value_parser = group_name)]
     group: String,
 
     /// A topic, or some of its partitions (orders:3, orders:0,2); may be repeated
@@ -53,6 +55,10 @@ enum To {
     By(i64),
 }
 
+/// What `--to` takes, as its help has it.
+const WANTED: &str = "earliest, latest, an offset, a time (2026-12-01T10:00:00Z, @MILLISECONDS), how long ago (15m), or so many \
+                      records on or back (+100, -100)";
+
 impl FromStr for To {
     type Err = String;
 
@@ -61,9 +67,7 @@ impl FromStr for To {
             let by = text.parse().map_err(|_| "behind + or - stands a number of records".to_owned());
             return by.map(Self::By);
         }
-        text.parse()
-            .map(Self::At)
-            .map_err(|refusal| format!("{refusal}; +N and -N go on or back by N records"))
+        Position::parse(text, ["earliest", "latest"], WANTED).map(Self::At)
     }
 }
 
@@ -87,6 +91,8 @@ struct Done {
     group: Foreign,
     /// Whether anything was committed.
     changed: bool,
+    /// How many members have to be stopped before anything can be.
+    members: usize,
     partitions: Vec<Line>,
 }
 
@@ -96,24 +102,24 @@ struct Line {
     partition: u32,
     /// The offset of the next record to read as it was committed; null if nothing was.
     before: Option<i64>,
-    /// The offset to go on at.
-    after: i64,
+    /// The offset to go on at; null if nothing was committed that could be moved.
+    after: Option<i64>,
     /// Why it was not committed; null if it was, or nothing was tried.
     refused: Option<Foreign>,
 }
 
 impl Report for Done {
     fn text(&self, paint: Paint) -> String {
-        if self.lines_that_move().next().is_none() {
-            return format!("{} is there already; nothing was changed\n", self.group);
-        }
-        if !self.changed {
-            return self.table(paint) + "nothing was changed\n";
+        if !self.changed && self.lines_that_move().next().is_some() {
+            return self.table(paint) + "nothing was changed\n" + &paint.alarms(self.in_the_way());
         }
         let moved = self.lines_that_move().filter(|line| line.refused.is_none()).count() as u64;
-        let lines = self.partitions.iter().map(|line| (&line.topic, line.partition, line.refused.clone()));
-        format!("{} goes on elsewhere in {}\n", self.group, number::counted(moved, "partition"))
-            + &left_out(lines, paint)
+        let first = match self.changed {
+            true => format!("{} goes on elsewhere in {}\n", self.group, number::counted(moved, "partition")),
+            false => format!("{} is there already; nothing was changed\n", self.group),
+        };
+        let lines = self.partitions.iter().map(|line| (&line.topic, line.partition, line.why_not()));
+        first + &left_out(lines, paint)
     }
 }
 
@@ -130,11 +136,16 @@ impl Done {
                 line.topic.to_string(),
                 line.partition.to_string(),
                 number::offset(line.before.unwrap_or(-1)),
-                number::offset(line.after),
+                number::offset(line.after.unwrap_or(-1)),
                 line.effect(),
             ]);
         }
         table.render(paint)
+    }
+
+    fn in_the_way(&self) -> Option<String> {
+        let members = number::counted(self.members as u64, "member");
+        (self.members > 0).then(|| format!("{} cannot be changed while it has {members}", self.group))
     }
 
     /// What is shown before it is done.
@@ -146,12 +157,18 @@ impl Done {
 
 impl Line {
     fn moves(&self) -> bool {
-        self.before != Some(self.after)
+        self.after.is_some() && self.before != self.after
+    }
+
+    /// Why it is left where it is, if that is not since it is there already.
+    fn why_not(&self) -> Option<Foreign> {
+        self.after.map_or_else(|| Some(Foreign::of(NOTHING_TO_MOVE)), |_| self.refused.clone())
     }
 
     fn effect(&self) -> String {
         let records = |count: i64| number::counted(count.unsigned_abs(), "record");
-        match self.before.map(|before| self.after - before) {
+        let Some(after) = self.after else { return NOTHING_TO_MOVE.to_owned() };
+        match self.before.map(|before| after - before) {
             None => String::new(),
             Some(0) => "stays".to_owned(),
             Some(on @ 1..) => format!("skips {}", records(on)),
@@ -171,42 +188,41 @@ impl Reset {
     async fn reset(&self, format: Format) -> Outcome<Done> {
         let session = Session::open(&self.connection).await?;
         let partitions = partitions_of(&session, &self.chosen).await?;
-        let exists = self.check_group(&session).await?;
+        let members = self.members(&session).await?;
         let planned =
             session.admin().plan_group_reset(self.group.as_str(), partitions, self.to.resolved()).await;
         let planned = match planned {
             Ok(planned) => planned,
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };
-        let lines = planned.iter().map(|reset| line(&session, reset)).collect::<Outcome<_>>()?;
-        let mut done = Done { group: Foreign::of(&self.group), changed: false, partitions: lines };
+        let lines = lines(&session, &planned)?;
+        let (group, stopped_first) = (Foreign::of(&self.group), members.unwrap_or(0));
+        let mut done = Done { group, changed: false, members: stopped_first, partitions: lines };
         if self.dry_run || done.lines_that_move().next().is_none() {
             return Ok(done);
         }
-        confirm(&done.risk(exists), self.yes, format)?;
+        confirm(&done.risk(members.is_some()), self.yes, format)?;
         self.commit(&session, &mut done).await?;
         Ok(done)
     }
 
-    /// Whether the group exists; one with members cannot be moved.
-    async fn check_group(&self, session: &Session) -> Outcome<bool> {
+    /// How many members the group has, none if it does not exist. One that has any cannot be moved, and can be looked at.
+    async fn members(&self, session: &Session) -> Outcome<Option<usize>> {
         match session.admin().describe_group(self.group.as_str()).await {
-            Ok(group) if !group.members.is_empty() => {
+            Ok(group) if !group.members.is_empty() && !self.dry_run => {
                 Err(has_members(&self.group, Some(group.members.len())))
             }
-            Ok(_) => Ok(true),
-            Err(error) if error.broker_code() == Some(ErrorCode::GroupIdNotFound) => Ok(false),
+            Ok(group) => Ok(Some(group.members.len())),
+            Err(error) if error.broker_code() == Some(ErrorCode::GroupIdNotFound) => Ok(None),
             Err(error) => Err(group_failure(session, &self.group, &error).await),
         }
     }
 
     async fn commit(&self, session: &Session, done: &mut Done) -> Outcome {
         let moving: Vec<&mut Line> = done.partitions.iter_mut().filter(|line| line.moves()).collect();
-        let offsets = moving.iter().map(|line| CommittedOffset {
-            topic: line.topic.as_sent().into(),
-            partition: line.partition,
-            offset: line.after,
-            leader_epoch: -1,
+        let offsets = moving.iter().filter_map(|line| {
+            let (topic, partition) = (line.topic.as_sent().into(), line.partition);
+            Some(CommittedOffset { topic, partition, offset: line.after?, leader_epoch: -1 })
         });
         let set = session.anew().admin().set_group_offsets(self.group.as_str(), offsets.collect()).await;
         let results = match set {
@@ -221,29 +237,43 @@ impl Reset {
     }
 }
 
-fn line(session: &Session, reset: &GroupReset) -> Outcome<Line> {
-    let after = reset.after.as_ref().map_err(|error| {
-        if error.code() == "NOTHING_COMMITTED" {
-            return Failure::new(Code::Failed, error.to_string())
+/// Why a partition stays where it is when positions are moved on or back.
+const NOTHING_TO_MOVE: &str = "has no position that could be moved";
+
+/// What becomes of each partition. Those in which there is nothing to move keep none of the others from it.
+fn lines(session: &Session, planned: &[GroupReset]) -> Outcome<Vec<Line>> {
+    let mut lines = Vec::new();
+    let mut nothing = None;
+    for reset in planned {
+        let after = match &reset.after {
+            Ok(after) => Some(*after),
+            Err(error) if error.code() == "NOTHING_COMMITTED" => {
+                nothing = Some(error);
+                None
+            }
+            Err(error) => return Err(session.failure(error)),
+        };
+        let (topic, partition) = (Foreign::of(&reset.topic), reset.partition);
+        lines.push(Line { topic, partition, before: reset.before, after, refused: None });
+    }
+    match nothing {
+        Some(error) if lines.iter().all(|line| line.after.is_none()) => {
+            Err(Failure::new(Code::Failed, "the group has committed nothing there that could be moved")
                 .or("--to earliest, latest or an offset gives it a first position")
-                .by(error);
+                .by(error))
         }
-        session.failure(error)
-    })?;
-    Ok(Line {
-        topic: Foreign::of(&reset.topic),
-        partition: reset.partition,
-        before: reset.before,
-        after: *after,
-        refused: None,
-    })
+        _ => Ok(lines),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::arguments::Arguments;
 
     fn done() -> Done {
         let line = |partition, before, after| Line {
@@ -253,9 +283,14 @@ mod tests {
             after,
             refused: None,
         };
-        let partitions =
-            vec![line(0, Some(1_200), 0), line(1, Some(10), 10), line(2, Some(10), 11), line(3, None, 7)];
-        Done { group: Foreign::of("billing"), changed: false, partitions }
+        let partitions = vec![
+            line(0, Some(1_200), Some(0)),
+            line(1, Some(10), Some(10)),
+            line(2, Some(10), Some(11)),
+            line(3, None, Some(7)),
+            line(4, None, None),
+        ];
+        Done { group: Foreign::of("billing"), changed: false, members: 0, partitions }
     }
 
     #[test]
@@ -269,7 +304,25 @@ mod tests {
         check("+100", To::By(100));
         check("-100", To::By(-100));
         assert!("-x".parse::<To>().unwrap_err().contains("a number of records"));
-        assert!("yesterday".parse::<To>().unwrap_err().contains("+N and -N"));
+    }
+
+    #[test]
+    fn a_place_that_is_none_is_answered_with_what_the_help_says() {
+        let refused = |text: &str| text.parse::<To>().unwrap_err();
+        assert_eq!(refused("yesterday"), format!("{WANTED} is wanted"));
+        assert_eq!(refused("earlist"), "did you mean earliest?");
+        let mut root = Arguments::command();
+        let reset = root.find_subcommand_mut("group").unwrap().find_subcommand_mut("reset").unwrap();
+        let to = reset.get_arguments().find(|argument| argument.get_id() == "to").unwrap();
+        assert_eq!(to.get_help().unwrap().to_string(), format!("Where to go on: {WANTED}"));
+    }
+
+    #[test]
+    fn a_group_with_members_may_be_looked_at() {
+        let done = Done { members: 2, ..done() };
+        let text = done.text(Paint::OFF);
+        let end = "nothing was changed\nbilling cannot be changed while it has 2 members\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
@@ -282,16 +335,19 @@ mod tests {
     fn what_was_changed_is_said_and_what_was_refused() {
         let mut done = done();
         done.changed = true;
-        assert_eq!(done.text(Paint::OFF), "billing goes on elsewhere in 3 partitions\n");
+        let left = "orders 4: has no position that could be moved\n";
+        assert_eq!(done.text(Paint::OFF), format!("billing goes on elsewhere in 3 partitions\n{left}"));
         done.partitions[3].refused = Some(Foreign::of("UNKNOWN_TOPIC_OR_PARTITION"));
         let text = "billing goes on elsewhere in 2 partitions\norders 3: UNKNOWN_TOPIC_OR_PARTITION\n";
-        assert_eq!(done.text(Paint::OFF), text);
+        assert_eq!(done.text(Paint::OFF), format!("{text}{left}"));
     }
 
     #[test]
     fn a_group_that_is_there_already_is_left_alone() {
         let mut done = done();
         done.partitions.retain(|line| !line.moves());
-        assert_eq!(done.text(Paint::OFF), "billing is there already; nothing was changed\n");
+        let text =
+            "billing is there already; nothing was changed\norders 4: has no position that could be moved\n";
+        assert_eq!(done.text(Paint::OFF), text);
     }
 }
