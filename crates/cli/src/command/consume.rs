@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -14,7 +15,7 @@ use crate::lines::{LineShape, RecordParts};
 use crate::output::{self, number};
 use crate::position::Position;
 use crate::record_json::JsonRecord;
-use crate::session::{Session, block_on};
+use crate::session::{Session, aside, block_on};
 
 /// Print records as they come
 ///
@@ -97,7 +98,7 @@ impl Consume {
         if !self.quiet {
             self.say_what_is_read(partitions.len(), format);
             self.say_what_nobody_leads(&topic, &partitions, format);
-            self.say_what_ends_before(&session, &partitions, format).await;
+            self.say_what_is_out_of_range(&session, &topic, &partitions, format).await;
         }
         let mut consumer = self.consumer(&session, partitions, from).await?;
         let as_json = format == output::Format::Json || self.format == RecordFormat::Json;
@@ -150,25 +151,30 @@ impl Consume {
         }
     }
 
-    /// Whoever reads to the end from an offset behind it gets nothing: that is said, with the end.
-    async fn say_what_ends_before(&self, session: &Session, partitions: &[u32], format: output::Format) {
-        let Position::Offset(from) = self.from else { return };
-        if !self.exit_at_end {
+    /// Whoever begins at an offset that the log does not have reads something else than he thinks, or nothing: that is said.
+    /// A group may have a position of its own.
+    async fn say_what_is_out_of_range(
+        &self,
+        session: &Session,
+        topic: &TopicDescription,
+        partitions: &[u32],
+        format: output::Format,
+    ) {
+        let (Position::Offset(from), None) = (self.from, &self.group) else { return };
+        // Those that nobody leads were told of, and are not waited for.
+        let led = topic.partitions.iter().filter(|found| found.leader.is_some());
+        let chosen: Vec<u32> =
+            led.map(|found| found.partition).filter(|number| partitions.contains(number)).collect();
+        if chosen.is_empty() {
             return;
         }
-        let asked =
-            session.admin().list_offsets(self.topic.as_str(), partitions.to_vec(), OffsetSpec::Latest).await;
-        for answer in asked.into_iter().flatten().flatten() {
-            if let Some(end) = answer.offset.filter(|end| *end < from) {
-                let what = format!(
-                    "offset {} lies behind the end of partition {}, which is {}: nothing of it is read",
-                    number::offset(from),
-                    answer.partition,
-                    number::offset(end)
-                );
-                output::say(&what, format);
-            }
-        }
+        let (admin, name) = (session.admin(), &topic.name);
+        let asked = |spec| aside(admin.list_offsets(Arc::clone(name), chosen.clone(), spec));
+        let (starts, ends) = tokio::join!(asked(OffsetSpec::Earliest), asked(OffsetSpec::Latest));
+        let (starts, ends) = (starts.into_iter().flatten(), ends.into_iter().flatten());
+        let starts = starts.filter_map(|found| before_the_start(from, found.partition, found.offset?));
+        let ends = ends.filter_map(|found| behind_the_end(from, found.partition, found.offset?));
+        starts.chain(ends).for_each(|what| output::say(&what, format));
     }
 
     async fn consumer(&self, session: &Session, partitions: Vec<u32>, from: Position) -> Outcome<Consumer> {
@@ -269,12 +275,35 @@ async fn next<W: Write>(
     })
 }
 
+fn before_the_start(from: i64, partition: u32, start: i64) -> Option<String> {
+    (from < start).then(|| {
+        format!(
+            "offset {} lies before the start of partition {partition}: it is read from {} on",
+            number::offset(from),
+            number::offset(start)
+        )
+    })
+}
+
+fn behind_the_end(from: i64, partition: u32, end: i64) -> Option<String> {
+    (from > end).then(|| {
+        format!(
+            "offset {} lies behind the end of partition {partition}, which is {}: nothing of it is read",
+            number::offset(from),
+            number::offset(end)
+        )
+    })
+}
+
 /// A failure to read, with the way around it where there is one.
 fn unread(session: &Session, error: &ClientError) -> Failure {
     let failure = session.failure(error);
     match (error, error.partition(), error.offset()) {
         (ClientError::Damaged { .. }, Some(partition), Some(offset)) => {
             failure.or(format!("--partition {partition} --from {} goes on behind it", offset + 1))
+        }
+        (ClientError::PositionLost { .. }, ..) => {
+            failure.or("--from end waits for new records, --from beginning reads those that are there")
         }
         _ => failure,
     }
@@ -360,6 +389,19 @@ mod tests {
         writer.write(&record).unwrap();
         writer.flush().unwrap();
         String::from_utf8(writer.out).unwrap()
+    }
+
+    #[test]
+    fn only_an_offset_that_the_log_does_not_have_is_told_of() {
+        assert_eq!((before_the_start(7, 3, 7), behind_the_end(9, 3, 9)), (None, None));
+        assert_eq!(
+            before_the_start(6, 3, 1_007).as_deref(),
+            Some("offset 6 lies before the start of partition 3: it is read from 1,007 on")
+        );
+        assert_eq!(
+            behind_the_end(9, 3, 8).as_deref(),
+            Some("offset 9 lies behind the end of partition 3, which is 8: nothing of it is read")
+        );
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn what_is_missing_has_one_code_and_what_is_wrong_another() {
                 "offset 9 lies behind the end of partition 0, which is 0",
                 vec!["consume", "t", "-f", "9", "-e"],
             ),
+            (1, "offset 9 lies behind the end of partition 0, which is 0", vec!["consume", "t", "-f", "9"]),
         ] {
             let run = |format| {
                 let options = ["--bootstrap", &addresses, "--output", format];
