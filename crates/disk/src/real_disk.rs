@@ -63,7 +63,8 @@ impl Disk for RealDisk {
 
     fn list(&mut self, dir: &str) -> Result<Vec<DirEntry>, DiskError> {
         let path = below(self.root(), dir, DiskOperation::List)?;
-        list(&path).map_err(|error| failed(DiskOperation::List, &error))
+        let entries = fs::read_dir(&path).and_then(entries_of);
+        entries.map_err(|error| failed(DiskOperation::List, &error))
     }
 
     fn open(&mut self, path: &str, how: OpenMode) -> Result<File, DiskError> {
@@ -251,8 +252,15 @@ impl Directory {
     }
 }
 
-fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
-    let mut entries = fs::read_dir(path)?.map(|entry| entry_of(&entry?)).collect::<io::Result<Vec<_>>>()?;
+/// The entries of a directory, sorted. One that another shard removes meanwhile is left out: it is no fault of the rest.
+fn entries_of(found: impl IntoIterator<Item = io::Result<fs::DirEntry>>) -> io::Result<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in found {
+        match entry_of(&entry?) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            entry => entries.push(entry?),
+        }
+    }
     entries.sort();
     Ok(entries)
 }
@@ -293,4 +301,22 @@ fn open_directories(directory: &Directory, dirs: &[&str]) -> Result<Vec<fs::File
         }
     }
     Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_goes_while_it_is_listed_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["0", "1", "2"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let found: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+        fs::remove_dir(dir.path().join("1")).unwrap();
+        let entries = entries_of(found).unwrap();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["0", "2"]);
+    }
 }

@@ -59,6 +59,8 @@ pub(crate) enum Timer {
     Idle,
     /// Try again to open logs that the disk refused.
     Open,
+    /// Try again to remove deleted topics.
+    Remove,
 }
 
 impl<D: Disk> Core<D> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use log_core::mutation::{Mutation, on};
-use log_core::{BrokerEpoch, TopicId, TopicPartition};
+use log_core::{BrokerEpoch, MonoTime, TopicId, TopicPartition};
 use log_store::{Completion, Disk, DiskError, LogError, LogId, Ticket};
 use metadata_core::{ClusterImage, Topic};
 
@@ -20,6 +20,9 @@ pub(super) const SHARD: LogId = LogId(0);
 /// How long the shard waits before it tries again to make a log that the disk refused.
 const OPEN_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// How long the shard waits before it tries again to remove what the disk did not let go.
+const REMOVE_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Deleted topics whose partitions of this shard are being removed.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
@@ -27,6 +30,8 @@ pub(super) struct Removals {
     syncing: std::collections::BTreeMap<u64, TopicId>,
     done: BTreeSet<TopicId>,
     next: u64,
+    /// When what could not be removed is tried again.
+    again_at: Option<MonoTime>,
 }
 
 impl<D: Disk> Shard<D> {
@@ -136,8 +141,19 @@ impl<D: Disk> Shard<D> {
                 && !self.removals.syncing.values().any(|syncing| *syncing == topic_id)
                 && let Err(error) = self.remove_topic(topic_id)
             {
-                tracing::error!(%topic_id, %error, "a deleted topic cannot be removed");
+                tracing::error!(%topic_id, %error, "a deleted topic cannot be removed now");
+                let at = self.core.now.mono.after(REMOVE_AGAIN);
+                self.core.reschedule(Timer::Remove, self.removals.again_at, Some(at));
+                self.removals.again_at = Some(at);
             }
+        }
+    }
+
+    pub(super) fn remove_again(&mut self) {
+        self.removals.again_at = None;
+        if !matches!(self.core.stage, Stage::Stopping | Stage::Stopped) {
+            let image = self.core.image.clone();
+            self.remove_deleted(&image);
         }
     }
 
@@ -147,6 +163,8 @@ impl<D: Disk> Shard<D> {
         named.is_some() && self.core.image.topic(id.topic_id).map(|topic| topic.name.as_ref()) == named
     }
 
+    /// Confirmed is only what is durably gone: at once where there never was a directory, else after a sync. Any other
+    /// error says nothing of what is there.
     fn remove_topic(&mut self, topic_id: TopicId) -> Result<(), DiskError> {
         let of_topic = |id: &TopicPartition| id.topic_id == topic_id;
         let doomed = self.partitions.keys().copied();
@@ -158,9 +176,12 @@ impl<D: Disk> Shard<D> {
             }
         }
         let above = topic_directory(topic_id);
-        let Ok(left) = self.core.disk.list(&above) else {
-            self.confirm_removal(topic_id);
-            return Ok(());
+        let left = match self.core.disk.list(&above) {
+            Err(error) if error.is_not_found() => {
+                self.confirm_removal(topic_id);
+                return Ok(());
+            }
+            left => left?,
         };
         for entry in left {
             let partition = entry.name.parse().ok().map(log_core::PartitionIndex);

@@ -205,6 +205,7 @@ impl<D: Disk> Shard<D> {
                 }
                 Timer::Idle => self.close_idle(),
                 Timer::Open => self.open_again(),
+                Timer::Remove => self.remove_again(),
             }
         }
     }

@@ -6,7 +6,7 @@ use broker_core::ControlRequest;
 use highwater_broker_core as broker_core;
 use kafka_wire::ErrorCode;
 use log_core::{BrokerId, PartitionIndex, TopicPartition};
-use log_store::Disk;
+use log_store::{Disk, DiskFault, DiskOperation};
 
 use crate::support::client::*;
 use crate::support::{Cluster, START_MS};
@@ -346,6 +346,33 @@ fn a_topic_deleted_while_a_broker_is_down_is_removed_at_its_start() {
     assert!(cluster.broker(3).disk.list(&dir).is_ok_and(|entries| entries.is_empty()));
     let confirmed = ControlRequest::RemovalConfirmed { topic_id: id.topic_id };
     assert!(cluster.requests.contains(&(3, confirmed)));
+}
+
+#[test]
+fn c6_a_removal_is_confirmed_only_when_it_is_durable_also_where_the_directory_cannot_be_listed() {
+    let (mut cluster, id) = three();
+    let dir = format!("topics/{}", id.topic_id);
+    let confirmed = ControlRequest::RemovalConfirmed { topic_id: id.topic_id };
+    for broker in [1, 2] {
+        cluster.broker(broker).disk.fail_next(DiskOperation::List, DiskFault::Medium);
+    }
+    cluster.kill(3);
+    cluster.fence(3);
+    cluster.delete_topic(id.topic_id);
+    for broker in [1, 2] {
+        assert!(!cluster.requests.contains(&(broker, confirmed.clone())), "nothing was synced");
+    }
+    for _ in 0..9 {
+        cluster.broker(3).disk.fail_next(DiskOperation::List, DiskFault::Medium);
+    }
+    cluster.restart(3);
+    assert!(!cluster.requests.contains(&(3, confirmed.clone())), "nothing was removed");
+    cluster.pass(9 * SECOND);
+    for broker in [1, 2, 3] {
+        assert!(cluster.requests.contains(&(broker, confirmed.clone())), "it is tried again");
+        cluster.broker(broker).disk.power_cut(7);
+        assert!(cluster.broker(broker).disk.list(&dir).is_ok_and(|entries| entries.is_empty()));
+    }
 }
 
 #[test]
