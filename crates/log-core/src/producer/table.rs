@@ -95,6 +95,18 @@ impl ProducerTable {
         })
     }
 
+    /// The same for these producers alone, so that batches can be tried one after the other on a copy.
+    #[must_use]
+    pub fn only(&self, ids: impl IntoIterator<Item = ProducerId>) -> Self {
+        let mut some = Self { producers: BTreeMap::new(), has_expired: self.has_expired };
+        for id in ids {
+            if let Some(producer) = self.producers.get(&id) {
+                some.producers.entry(id).or_insert_with(|| producer.clone());
+            }
+        }
+        some
+    }
+
     /// The batch with this header was appended (or found in the log) at the broker's time `now`. What an older epoch
     /// left behind a newer one in the log is passed over.
     pub fn append(&mut self, header: &BatchHeader, now: Timestamp) {

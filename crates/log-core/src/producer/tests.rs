@@ -53,6 +53,16 @@ fn the_next_sequence_is_appended() {
 }
 
 #[test]
+fn a_table_of_some_producers_holds_no_others_and_forgets_as_the_whole_does() {
+    let mut whole = table(3);
+    whole.append(&header(8, 0, 0, 1, 6), NOW);
+    let some = whole.only([ProducerId(7), ProducerId(7), ProducerId(9)]);
+    assert_eq!((some.len(), some.latest(ProducerId(7))), (1, whole.latest(ProducerId(7))));
+    whole.expire(Timestamp(i64::MAX), 1);
+    assert!(whole.only([ProducerId(7)]).has_expired());
+}
+
+#[test]
 fn each_of_the_last_five_batches_is_a_duplicate_with_its_own_offset() {
     let table = table(7);
     for number in 2..7 {
@@ -236,6 +246,7 @@ proptest! {
                     let next = expected.map_or(Sequence(0), |(_, last)| last.plus(1));
                     let batch = header(id, epoch, (next.0 + delta).max(0), records, end);
                     let (found, said) = (table.check(&batch, false), model.check(&batch, false));
+                    prop_assert_eq!(table.only([ProducerId(id)]).check(&batch, false), found);
                     // Behind a cut the window may be shorter than five; it is then refused, never doubled.
                     let forgot = cut_once && duplicate_at(said).is_some() && found.is_err();
                     prop_assert!(found == said || forgot, "{found:?} {said:?}");

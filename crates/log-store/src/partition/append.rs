@@ -111,13 +111,11 @@ impl<D: Disk> PartitionLog<D> {
                 }),
             });
         }
-        if !batches.iter().any(|batch| batch.produced.header.has_producer()) {
-            return Ok(None);
-        }
         // Several batches at once: each has to follow the one before, as if that were appended.
-        let mut producers = self.producers.clone();
-        for batch in batches {
-            let header = &batch.produced.header;
+        let headers = batches.iter().map(|batch| &batch.produced.header);
+        let headers = headers.filter(|header| header.has_producer());
+        let mut producers = self.producers.only(headers.clone().map(|header| header.producer_id));
+        for header in headers {
             match producers.check(header, forgotten).map_err(sequence_error)? {
                 SequenceCheck::Append => producers.append(header, Timestamp::NONE),
                 SequenceCheck::Duplicate(_) => return Err(AppendError::DuplicateSequence),
