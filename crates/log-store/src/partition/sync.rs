@@ -55,8 +55,14 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     pub(super) fn is_dirty(&self) -> bool {
-        let mut newest_first = self.segments.iter().rev();
-        self.dir_dirty || !self.extra_dirty.is_empty() || newest_first.any(|segment| segment.dirty)
+        self.dir_dirty || !self.extra_dirty.is_empty() || self.dirty_segments() > 0
+    }
+
+    /// How many segments changed since the last sync was asked for. They are the newest ones: the last one alone changes, a new
+    /// one is changed from the first, a start marks all from some place on, and a sync takes all. Asked at each request: the older ones
+    /// are not looked at.
+    fn dirty_segments(&self) -> usize {
+        self.segments.iter().rev().take_while(|segment| segment.dirty).count()
     }
 
     pub(super) fn capture(&self) -> Capture {
@@ -67,7 +73,8 @@ impl<D: Disk> PartitionLog<D> {
     pub(super) fn submit_dirty(&mut self, disk: &mut D, purpose: Purpose<D::File>) {
         self.timers.on_sync_started();
         let mut files = std::mem::take(&mut self.extra_dirty);
-        for segment in self.segments.iter_mut().filter(|segment| segment.dirty) {
+        let clean = self.segments.len() - self.dirty_segments();
+        for segment in self.segments.range_mut(clean..) {
             segment.dirty = false;
             files.extend(segment.open_file());
         }

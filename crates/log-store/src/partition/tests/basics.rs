@@ -96,6 +96,27 @@ fn a_sync_waits_for_nothing_once_somebody_waits_for_it() {
 }
 
 #[test]
+fn a_sync_takes_all_that_changed_and_nobody_looks_at_older_segments() {
+    let roll = RollPolicy { segment_bytes: 10_000, ..RollPolicy::default() };
+    let small_segments = LogOptions { roll, ..options() };
+    for seed in 0..5 {
+        let mut bench = Bench::create(MemoryDisk::new(), small_segments);
+        for batches in [1, 7, 20] {
+            bench.append_many(batches, 10, 450);
+            bench.settle();
+            assert!(!bench.log.is_dirty());
+        }
+        // Marked by hand: a log marks only its newest ones.
+        bench.log.segments[0].dirty = true;
+        assert!(!bench.log.is_dirty());
+        bench.disk.power_cut(seed);
+        let mut bench = Bench::open(bench.disk, small_segments, false);
+        bench.settle();
+        assert_eq!(bench.log.offsets().log_end(), Offset(280));
+    }
+}
+
+#[test]
 fn r3_files_are_handed_out_below_the_high_watermark_only() {
     let mut bench = Bench::create(MemoryDisk::new(), without_tail());
     bench.append(10, 100);
