@@ -34,6 +34,8 @@ pub(crate) struct SyncRequest {
     pub(crate) files: Vec<File>,
     /// Opened when the sync was asked for: a directory renamed since then is still the one that was meant.
     pub(crate) directories: Vec<fs::File>,
+    /// Directories beside them could not be opened: all of the file system is to be synced.
+    pub(crate) whole: bool,
     pub(crate) answers: Answers,
 }
 
@@ -69,9 +71,8 @@ fn sync_files(directory: &Directory, batch: &[SyncRequest]) -> Result<(), DiskEr
     let files = batch.iter().flat_map(|request| &request.files);
     let mut files: BTreeMap<usize, &File> = files.map(|file| (file.identity(), file)).collect();
     let here = |file: &&File| file.device() == directory.device;
-    if directory.may_sync_file_system
-        && files.values().copied().filter(here).count() > FILES_SYNCED_SINGLY_MAX
-    {
+    let many = files.values().copied().filter(here).count() > FILES_SYNCED_SINGLY_MAX;
+    if directory.may_sync_file_system && many || batch.iter().any(|request| request.whole) {
         synced(directory, ".", retried(|| rustix::fs::syncfs(&directory.root)))?;
         directory.counters.file_system_syncs.add(1);
         files.retain(|_, file| !here(&&**file));
@@ -121,6 +122,7 @@ mod tests {
             ticket: Ticket { log: LogId(1), sequence },
             files: files.iter().map(|file| (*file).clone()).collect(),
             directories: Vec::new(),
+            whole: false,
             answers: answers.clone(),
         }
     }

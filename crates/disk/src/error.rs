@@ -79,6 +79,7 @@ pub(crate) fn fault_of_errno(errno: Errno) -> DiskFault {
         Errno::EXIST | Errno::NOTEMPTY => DiskFault::AlreadyExists,
         Errno::ACCESS | Errno::PERM => DiskFault::Denied,
         Errno::NOSPC | Errno::DQUOT => DiskFault::Full,
+        Errno::MFILE | Errno::NFILE => DiskFault::NoDescriptor,
         Errno::ROFS => DiskFault::ReadOnly,
         Errno::IO | Errno::NODATA | Errno::REMOTEIO | Errno::ILSEQ | Errno::BADMSG | Errno::UCLEAN => {
             DiskFault::Medium

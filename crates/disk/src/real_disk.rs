@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::io::IoSliceMut;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -175,16 +176,16 @@ impl Disk for RealDisk {
     fn submit_sync(&mut self, ticket: Ticket, files: &[File], dirs: &[&str]) {
         self.completions.expect_one();
         self.directory().counters.syncs_submitted.add(1);
-        let directories = match open_directories(self.directory(), dirs) {
-            Ok(directories) => directories,
+        let (directories, whole) = match open_directories(self.directory(), dirs) {
+            Ok(opened) => opened,
             Err(error) => {
                 // What cannot be synced is no better than what failed to sync.
                 self.directory().poison(error, "a directory");
                 return self.answers.send(ticket, Err(error));
             }
         };
-        let request =
-            SyncRequest { ticket, files: files.to_vec(), directories, answers: self.answers.clone() };
+        let answers = self.answers.clone();
+        let request = SyncRequest { ticket, files: files.to_vec(), directories, whole, answers };
         if self.handles.syncs.send(request).is_err() {
             let error = DiskError::new(DiskOperation::Sync, DiskFault::Poisoned);
             self.directory().poison(error, "the sync thread is gone");
@@ -243,6 +244,11 @@ impl Directory {
         Ok(())
     }
 
+    /// Whether a sync of the file system covers what is at `path`.
+    fn syncs_with_file_system(&self, path: &Path) -> bool {
+        self.may_sync_file_system && fs::metadata(path).is_ok_and(|found| found.dev() == self.device)
+    }
+
     /// A medium that fails in the midst of a change leaves an unknown state.
     fn change_failed(&self, error: DiskError, file: &File) -> DiskError {
         if error.fault == DiskFault::Medium {
@@ -290,17 +296,21 @@ fn read_without_waiting(file: &File, position: u64, into: &mut [u8]) -> Result<u
     Ok(count)
 }
 
-fn open_directories(directory: &Directory, dirs: &[&str]) -> Result<Vec<fs::File>, DiskError> {
-    let mut opened = Vec::with_capacity(dirs.len());
+/// The directories, and whether the file system as a whole has to be synced in place of one for which no descriptor is free.
+fn open_directories(directory: &Directory, dirs: &[&str]) -> Result<(Vec<fs::File>, bool), DiskError> {
+    let (mut opened, mut whole) = (Vec::with_capacity(dirs.len()), false);
     for dir in dirs {
         let path = below(&directory.path, dir, DiskOperation::Sync)?;
-        match fs::File::open(path) {
+        match fs::File::open(&path) {
             Ok(file) => opened.push(file),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-            Err(error) => return Err(failed(DiskOperation::Sync, &error)),
+            Err(error) => match failed(DiskOperation::Sync, &error) {
+                error if error.lacks_descriptor() && directory.syncs_with_file_system(&path) => whole = true,
+                error => return Err(error),
+            },
         }
     }
-    Ok(opened)
+    Ok((opened, whole))
 }
 
 #[cfg(test)]

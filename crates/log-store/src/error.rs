@@ -39,6 +39,12 @@ impl DiskError {
     pub fn is_not_found(&self) -> bool {
         self.fault == DiskFault::NotFound
     }
+
+    /// Whether nothing was done for want of a file descriptor: it may be tried again.
+    #[must_use]
+    pub fn lacks_descriptor(&self) -> bool {
+        self.fault == DiskFault::NoDescriptor
+    }
 }
 
 /// The kinds of disk operations.
@@ -108,6 +114,9 @@ pub enum DiskFault {
     /// No space left.
     #[error("no space left on the disk")]
     Full,
+    /// Neither this process nor the system has a file descriptor left.
+    #[error("no file descriptor is free")]
+    NoDescriptor,
     /// The file system is mounted read-only.
     #[error("the file system is read-only")]
     ReadOnly,

@@ -4,7 +4,7 @@ use broker_core::ControlRequest;
 use highwater_broker_core as broker_core;
 use kafka_wire::ErrorCode;
 use log_core::TopicPartition;
-use log_store::Disk;
+use log_store::{Disk, DiskFault, DiskOperation};
 
 use crate::replication::{SECOND, others, three, three_with};
 use crate::support::Cluster;
@@ -224,4 +224,26 @@ fn damage_met_during_a_cut_is_dropped_when_the_cut_is_done() {
     cluster.broker(old).disk.hold(false);
     cluster.pass(3 * SECOND);
     assert_eq!(cluster.isr(id), [1, 2, 3], "dropped and copied anew");
+}
+
+#[test]
+fn brokers_without_a_free_file_descriptor_refuse_what_needs_one_and_go_on() {
+    let (mut cluster, id) = three_with(1, &[("segment.bytes", "1024")]);
+    let (leader, value) = (cluster.leader(id), "x".repeat(600));
+    assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::None);
+    let lack = |cluster: &mut Cluster, broker: i32| {
+        cluster.broker(broker).disk.fail_next(DiskOperation::Open, DiskFault::NoDescriptor);
+    };
+    lack(&mut cluster, leader);
+    assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::KafkaStorageError);
+    others(leader).into_iter().for_each(|follower| lack(&mut cluster, follower));
+    let connection = cluster.open(leader);
+    cluster.send(leader, connection, 9, &produce_request("t", 0, -1, batch(&[&value])));
+    cluster.pass(3 * SECOND);
+    assert_eq!(cluster.produced(leader, connection).unwrap().error, ErrorCode::None);
+    assert_eq!(cluster.read_all(leader, "t", 0), [value.clone(), value]);
+    assert_eq!(cluster.isr(id), [1, 2, 3]);
+    for broker in [1, 2, 3] {
+        assert!(cluster.broker(broker).exits.is_empty(), "{broker}");
+    }
 }

@@ -98,10 +98,12 @@ impl Medium {
 
     /// Whether the medium may be changed now; takes an error that was ordered for the operation.
     pub(super) fn may_change(&mut self, operation: DiskOperation) -> Result<(), DiskError> {
-        if self.poisoned {
-            return Err(DiskError::new(operation, DiskFault::Poisoned));
-        }
+        self.check_health(operation)?;
         self.may_fail(operation)
+    }
+
+    fn check_health(&self, operation: DiskOperation) -> Result<(), DiskError> {
+        if self.poisoned { Err(DiskError::new(operation, DiskFault::Poisoned)) } else { Ok(()) }
     }
 
     fn may_fail(&mut self, operation: DiskOperation) -> Result<(), DiskError> {
@@ -143,7 +145,7 @@ impl Medium {
             (Some(node), _) => node,
             (None, OpenMode::Read | OpenMode::Write) => return Err(failed(DiskFault::NotFound)),
             (None, OpenMode::Create | OpenMode::CreateNew) => {
-                self.may_change(DiskOperation::Open)?;
+                self.check_health(DiskOperation::Open)?;
                 self.tree.create_file(path).map_err(failed)?
             }
         };

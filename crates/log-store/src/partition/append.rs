@@ -227,7 +227,7 @@ impl<D: Disk> PartitionLog<D> {
         let active = self.growing().map(Segment::facts);
         let roll = &self.options.roll;
         if active.is_some_and(|active| roll.before_append(&active, &incoming, now.wall).is_some()) {
-            self.roll(disk).map_err(|error| self.poisoned_by(error))?;
+            self.roll(disk).map_err(|error| self.not_rolled(error))?;
         }
         self.make_room(disk, first.header.base_offset, bytes, reserve)?;
         self.write(disk, batches)?;
@@ -262,6 +262,7 @@ impl<D: Disk> PartitionLog<D> {
         let file = disk.open(&path_of(&self.dir, base, SegmentKind::Log), OpenMode::CreateNew)?;
         self.segments.push_back(Segment::new(base, file));
         self.dir_dirty = true;
+        self.close_surplus();
         Ok(())
     }
 
@@ -273,6 +274,11 @@ impl<D: Disk> PartitionLog<D> {
         active.dirty = true;
         let position = if on(Mutation::S8) { disk.file_len(&file).unwrap_or_default() } else { active.bytes };
         disk.write_at(&file, position, &slices).map_err(|error| self.poisoned_by(error))
+    }
+
+    /// Nothing of the append is out yet, and a roll begins anew where it ended: only a descriptor has to be waited for.
+    fn not_rolled(&mut self, error: DiskError) -> AppendError {
+        if error.lacks_descriptor() { AppendError::Disk(error) } else { self.poisoned_by(error) }
     }
 
     fn poisoned_by(&mut self, error: DiskError) -> AppendError {

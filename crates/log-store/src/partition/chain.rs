@@ -7,7 +7,7 @@ use log_core::segment::SegmentKind;
 use log_core::{Link, Offset};
 
 use super::PartitionLog;
-use super::segment::{path_of, read_small};
+use super::segment::{path_of, read_derived};
 use super::types::Fault;
 use crate::disk::{Disk, OpenMode};
 use crate::error::{DiskError, DiskOperation};
@@ -72,7 +72,7 @@ impl<D: Disk> PartitionLog<D> {
         let last = self.segment_of(offset)?;
         let segments = self.segments.range(..=last).rev();
         let mut chains = segments.map(|segment| read_chain(disk, &self.dir, segment.base, self.options.crc));
-        chains.find_map(|chain| chain.and_then(|chain| chain.floor(offset)))
+        chains.find_map(|chain| chain.ok().flatten().and_then(|chain| chain.floor(offset)))
     }
 
     /// The chain can wait: only a write whose outcome is not known ends anything. On a full disk, and without a free
@@ -89,7 +89,7 @@ impl<D: Disk> PartitionLog<D> {
         let Some(mut place) = self.chain_place(disk)? else { return Ok(0) };
         let hashable = self.hashable_end();
         let at = self.segments.iter().position(|segment| segment.base == place.segment);
-        let Some(segment) = at.and_then(|at| self.segments.get_mut(at)) else {
+        let Some((at, segment)) = at.and_then(|at| self.segments.get(at).map(|segment| (at, segment))) else {
             self.chain.place = None;
             return Ok(0);
         };
@@ -101,7 +101,7 @@ impl<D: Disk> PartitionLog<D> {
         if left == 0 || (left < HASHED_BYTES_MIN && !whole) {
             return Ok(0);
         }
-        let file = segment.file(disk, &self.dir)?;
+        let file = self.file_of(disk, at)?;
         let mut bytes = vec![0; left.min(budget_bytes.max(HASHED_BYTES_MIN)) as usize];
         let count = disk.read_at(&file, place.position, &mut bytes)?;
         bytes.truncate(count);
@@ -221,16 +221,16 @@ impl<D: Disk> PartitionLog<D> {
         }
         let bases: Vec<Offset> = self.segments.iter().map(|segment| segment.base).collect();
         for (index, &base) in bases.iter().enumerate().rev() {
-            let Some(chain) = read_chain(disk, &self.dir, base, self.options.crc) else { continue };
+            let Some(chain) = read_chain(disk, &self.dir, base, self.options.crc)? else { continue };
             let last = chain.last();
             let Some(position) = self.position_of(disk, index, last.end)? else { continue };
             let file_bytes = chain.file_bytes() as u64;
             self.chain.place = Some(ChainPlace { last, segment: base, position, file_bytes });
             return Ok(self.chain.place);
         }
-        let first = bases.first().copied();
-        let first = first.filter(|&first| read_chain(disk, &self.dir, first, self.options.crc).is_none());
-        if let Some(first) = first {
+        if let Some(&first) = bases.first()
+            && read_chain(disk, &self.dir, first, self.options.crc)?.is_none()
+        {
             self.begin_chain(disk, first, Link::START)?;
         }
         Ok(self.chain.place)
@@ -245,14 +245,15 @@ impl<D: Disk> PartitionLog<D> {
     ) -> Result<Option<u64>, DiskError> {
         use super::walk::{Found, HOP_BYTES, Reach, Walk};
         self.load_indexes(disk, index)?;
-        let Some(segment) = self.segments.get_mut(index) else { return Ok(None) };
+        let Some(segment) = self.segments.get(index) else { return Ok(None) };
+        let (base, bytes) = (segment.base, segment.bytes);
         if boundary == segment.end {
-            return Ok(Some(segment.bytes));
+            return Ok(Some(bytes));
         }
-        let file = segment.file(disk, &self.dir)?;
         let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(boundary));
-        let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
-        Ok(match walk.find(disk, boundary, segment.base)? {
+        let file = self.file_of(disk, index)?;
+        let mut walk = Walk::new(file, u64::from(floor), bytes, Reach::Medium, HOP_BYTES);
+        Ok(match walk.find(disk, boundary, base)? {
             Found::Batch(position, header) if header.base_offset == boundary => Some(position),
             Found::Batch(..) | Found::Cold(_) | Found::Missing => None,
         })
@@ -268,7 +269,15 @@ struct Hashed {
     need: Option<usize>,
 }
 
-fn read_chain<D: Disk>(disk: &mut D, dir: &str, base: Offset, crc: log_core::Crc32c) -> Option<Chain> {
-    let bytes = read_small(disk, &path_of(dir, base, SegmentKind::Chain)).ok()?;
-    Chain::decode(base, &bytes, crc).ok()
+/// A chain file; none if it is missing or damaged.
+///
+/// Errors: no file descriptor is free. The chain would be begun anew over what is there.
+fn read_chain<D: Disk>(
+    disk: &mut D,
+    dir: &str,
+    base: Offset,
+    crc: log_core::Crc32c,
+) -> Result<Option<Chain>, DiskError> {
+    let bytes = read_derived(disk, &path_of(dir, base, SegmentKind::Chain))?;
+    Ok(Chain::decode(base, &bytes, crc).ok())
 }

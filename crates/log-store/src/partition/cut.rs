@@ -123,8 +123,8 @@ impl<D: Disk> PartitionLog<D> {
     ) -> Result<Option<(Offset, u64, Offset)>, DiskError> {
         let Some(index) = self.segment_of(offset) else { return Ok(None) };
         self.load_indexes(disk, index)?;
-        let Some(segment) = self.segments.get_mut(index) else { return Ok(None) };
-        let file = segment.file(disk, &self.dir)?;
+        let file = self.file_of(disk, index)?;
+        let Some(segment) = self.segments.get(index) else { return Ok(None) };
         let (base, bytes) = (segment.base, segment.bytes);
         let floor = segment.indexes().map_or(0, |indexes| u64::from(indexes.offsets.position_for(offset)));
         for from in [floor, 0] {
@@ -189,10 +189,15 @@ impl<D: Disk> PartitionLog<D> {
         self.cursors.clear();
         let mut removed = self.snapshots.cut_to(&self.dir, end);
         removed.extend(self.cut_segments(point));
-        self.cut_producers(disk, end)?;
+        let mut steps = Vec::new();
+        match self.cut_producers(disk, end) {
+            Err(error) if error.lacks_descriptor() => steps.push(Step::Producers),
+            cut => cut?,
+        }
         let present = self.present_bound();
         let bound = mutated(Mutation::D4b, present, Bound { end: point, ..present });
-        Ok(vec![Step::Bound(bound), Step::Bound(bound), Step::Remove(removed), Step::Truncate])
+        steps.extend([Step::Bound(bound), Step::Bound(bound), Step::Remove(removed), Step::Truncate]);
+        Ok(steps)
     }
 
     /// Drops the segments behind the point and shortens the one it is in; gives the files to be removed.

@@ -18,7 +18,7 @@ impl<D: Disk> PartitionLog<D> {
         let crc = self.options.crc;
         match self.segments.get_mut(index) {
             Some(segment) if !segment.has_indexes() => {
-                let Some(mut indexes) = segment.read_indexes(disk, &self.dir, crc).1 else {
+                let Some(mut indexes) = segment.read_indexes(disk, &self.dir, crc)?.1 else {
                     return self.rebuild_indexes(disk, index);
                 };
                 indexes.truncate_to(segment.end);
@@ -35,7 +35,7 @@ impl<D: Disk> PartitionLog<D> {
     pub(super) fn load_indexes_for_start(&mut self, disk: &mut D, index: usize) -> Result<(), DiskError> {
         let crc = self.options.crc;
         let Some(segment) = self.segments.get_mut(index) else { return Ok(()) };
-        let (bytes, read) = segment.read_indexes(disk, &self.dir, crc);
+        let (bytes, read) = segment.read_indexes(disk, &self.dir, crc)?;
         self.read_at_start.bookkeeping_bytes += bytes;
         segment.indexes_partial = read.is_none() && segment.bytes > 0;
         let mut indexes = read.unwrap_or_else(|| SegmentIndexes::new(segment.base));
@@ -65,8 +65,8 @@ impl<D: Disk> PartitionLog<D> {
         mut indexes: SegmentIndexes,
         from: u64,
     ) -> Result<(), DiskError> {
+        let file = self.file_of(disk, index)?;
         let Some(segment) = self.segments.get_mut(index) else { return Ok(()) };
-        let file = segment.file(disk, &self.dir)?;
         let mut walk = Walk::new(file, from, segment.bytes, Reach::Medium, HOP_BYTES);
         let mut expected = None;
         let damaged = loop {

@@ -51,6 +51,8 @@ pub(super) enum Step {
     Bound(Bound),
     /// Write the bound as it is then to one slot.
     PresentBound,
+    /// Read the producer state at the log end, where no file descriptor was free before.
+    Producers,
     /// Copy these parts of files into the quarantine.
     Quarantine(Vec<CopyPart>),
     /// Remove these files of the log.
@@ -111,30 +113,47 @@ impl<D: Disk> PartitionLog<D> {
                 self.finish_job(disk, end);
                 return Ok(());
             };
-            if self.run_step(disk, step)? {
+            let waits = match self.run_step(disk, &step) {
+                // Later it does all of it again.
+                Err(error) if error.lacks_descriptor() => self.put_off(step),
+                waits => waits?,
+            };
+            if waits {
                 return Ok(());
             }
         }
         Ok(())
     }
 
+    fn put_off(&mut self, step: Step) -> bool {
+        if let Some(job) = &mut self.job {
+            job.steps.push_front(step);
+            self.timers.put_job_off();
+        }
+        true
+    }
+
     /// Runs one step; whether it waits for a completion.
-    fn run_step(&mut self, disk: &mut D, step: Step) -> Result<bool, DiskError> {
+    fn run_step(&mut self, disk: &mut D, step: &Step) -> Result<bool, DiskError> {
         match step {
             // The checkpoint on disk knows all epochs below a lower bound, and more.
-            Step::Bound(bound) => self.write_slot(disk, bound)?,
+            Step::Bound(bound) => self.write_slot(disk, *bound)?,
             Step::PresentBound => self.start_bound(disk, self.present_bound())?,
-            Step::Quarantine(parts) => match self.copy_to_quarantine(disk, &parts) {
+            Step::Producers => {
+                self.rebuild_producers(disk, self.offsets.log_end())?;
+                return Ok(false);
+            }
+            Step::Quarantine(parts) => match self.copy_to_quarantine(disk, parts) {
                 // Nothing rests on a copy that is not whole, and nothing is cut without one.
                 Err(error) if error.is_full() => {
-                    self.drop_copies(disk, &parts);
+                    self.drop_copies(disk, parts);
                     self.job = None;
                     self.fail(Fault::NoRoom { at: self.offsets.log_end() });
                 }
                 copied => copied?,
             },
             Step::Remove(paths) => {
-                self.remove_files(disk, &paths)?;
+                self.remove_files(disk, paths)?;
                 self.submit_job_sync(disk, None);
             }
             Step::RemoveAll => {

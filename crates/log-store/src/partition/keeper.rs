@@ -136,12 +136,14 @@ impl<D: Disk> PartitionLog<D> {
         if self.keeper.winner().is_some_and(|written| written.says_same(&bound)) {
             return;
         }
-        if let Err(error) = self.start_bound(disk, bound) {
-            self.poison(error);
+        match self.start_bound(disk, bound) {
+            Ok(()) => {}
+            Err(error) if error.lacks_descriptor() => self.timers.put_bound_off(),
+            Err(error) => self.poison(error),
         }
     }
 
-    /// Begins to write a bound: the checkpoint first, if epochs changed.
+    /// Begins to write a bound: the checkpoint first, if epochs changed. Without a file descriptor nothing is begun.
     pub(super) fn start_bound(&mut self, disk: &mut D, bound: Bound) -> Result<(), DiskError> {
         self.timers.on_bound_started();
         if self.keeper.checkpoint_current {

@@ -144,8 +144,8 @@ impl<D: Disk> PartitionLog<D> {
         part: Part,
         mut visit: impl FnMut(&BatchHeader, u64) -> bool,
     ) -> Result<(), ReadError> {
-        let Some(segment) = self.segments.get_mut(part.index) else { return Ok(()) };
-        let file = segment.file(disk, &self.dir)?;
+        let file = self.file_of(disk, part.index)?;
+        let Some(segment) = self.segments.get(part.index) else { return Ok(()) };
         let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(part.from));
         let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, HOP_BYTES);
         let mut expected = None;
@@ -201,12 +201,11 @@ impl<D: Disk> PartitionLog<D> {
         position: u64,
         bytes: usize,
     ) -> Result<(BatchHeader, Vec<u8>), ReadError> {
-        let Some(segment) = self.segments.get_mut(index) else { return Err(ReadError::Faulty) };
-        let file = segment.file(disk, &self.dir)?;
+        let file = self.file_of(disk, index)?;
         let mut batch = vec![0; bytes];
         let count = disk.read_at(&file, position, &mut batch)?;
         batch.truncate(count);
-        let at = segment.base;
+        let at = self.segments.get(index).map_or(self.offsets.log_start(), |segment| segment.base);
         let found = check_stored(&batch, self.options.crc).ok();
         let Some(header) = found.filter(|header| self.is_of_its_epoch(header)) else {
             self.fail(Fault::BadBatch { at });

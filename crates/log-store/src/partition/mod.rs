@@ -14,6 +14,7 @@ mod chain;
 mod close;
 mod cut;
 mod disk_full;
+mod files;
 mod indexes;
 mod job;
 mod keeper;
@@ -64,6 +65,8 @@ pub struct PartitionLog<D: Disk> {
     producers: ProducerTable,
     /// In order; the last one is active. Empty until the first append.
     segments: VecDeque<Segment<D::File>>,
+    /// How often a segment's file was asked for, to tell which ones were used last.
+    file_uses: u64,
     /// Where segments begin that a start found below the log start and has not removed yet.
     retired: Vec<Offset>,
     tail: TailBuffer,

@@ -18,7 +18,7 @@ use log_core::{Offset, ProducerTable};
 
 use super::PartitionLog;
 use super::bound::Bound;
-use super::segment::{path_of, read_small, write_if_room};
+use super::segment::{path_of, read_derived, write_if_room};
 use super::types::Fault;
 use super::walk::{HOP_BYTES, RUN_BYTES, Reach, Step, Walk};
 use crate::disk::Disk;
@@ -26,6 +26,9 @@ use crate::error::DiskError;
 
 /// Bytes appended between two snapshots: what a start may have to read again beside what lies above the bound.
 const SNAPSHOT_EVERY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Bytes appended after which a snapshot is tried again for which no file descriptor was free.
+const SNAPSHOT_AGAIN_BYTES: u64 = 1024 * 1024;
 
 /// What a replay takes for true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,10 @@ impl Snapshots {
         self.bytes_since += bytes;
     }
 
+    fn put_off(&mut self) {
+        self.bytes_since = SNAPSHOT_EVERY_BYTES - SNAPSHOT_AGAIN_BYTES;
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -65,11 +72,22 @@ impl Snapshots {
 }
 
 impl<D: Disk> PartitionLog<D> {
-    /// Writes the producer state and the active segment's indexes as they are now, if much was appended since.
+    /// Writes the producer state and the active segment's indexes as they are now, if much was appended since. It only
+    /// makes the next start shorter: without a file descriptor it waits.
     pub(super) fn checkpoint_if_due(&mut self, disk: &mut D) -> Result<(), DiskError> {
         if self.snapshots.bytes_since < SNAPSHOT_EVERY_BYTES {
             return Ok(());
         }
+        match self.write_checkpoint(disk) {
+            Err(error) if error.lacks_descriptor() => {
+                self.snapshots.put_off();
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    fn write_checkpoint(&mut self, disk: &mut D) -> Result<(), DiskError> {
         self.write_snapshot(disk)?;
         if let Some(active) = self.segments.back_mut().filter(|active| !active.indexes_partial) {
             active.write_indexes(disk, &self.dir, self.options.crc)?;
@@ -122,9 +140,7 @@ impl<D: Disk> PartitionLog<D> {
         self.producers = ProducerTable::new();
         // One from below the first segment knows nothing of what was deleted behind it.
         for &at in self.snapshots.at.range(..=end).rev().take_while(|at| **at >= first) {
-            let Ok(bytes) = read_small(disk, &path_of(&self.dir, at, SegmentKind::Snapshot)) else {
-                continue;
-            };
+            let bytes = read_derived(disk, &path_of(&self.dir, at, SegmentKind::Snapshot))?;
             self.read_at_start.bookkeeping_bytes += bytes.len() as u64;
             if let Ok((found, producers)) = ProducerTable::decode(&bytes, self.options.crc)
                 && found == at
@@ -158,8 +174,8 @@ impl<D: Disk> PartitionLog<D> {
             if expected >= to {
                 break;
             }
-            let Some(segment) = self.segments.get_mut(index) else { break };
-            let file = segment.file(disk, &self.dir)?;
+            let file = self.file_of(disk, index)?;
+            let Some(segment) = self.segments.get(index) else { break };
             let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(from));
             let mut walk = Walk::new(file, u64::from(floor), segment.bytes, Reach::Medium, window_bytes);
             let outcome = loop {

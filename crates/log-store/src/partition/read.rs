@@ -153,9 +153,9 @@ impl<D: Disk> PartitionLog<D> {
     ) -> Result<Place, ReadError> {
         self.load_indexes(disk, index)?;
         for attempt in 0..2 {
-            let Some(segment) = self.segments.get_mut(index) else { break };
+            let file = self.file_of(disk, index)?;
+            let Some(segment) = self.segments.get(index) else { break };
             let (base, bytes) = (segment.base, segment.bytes);
-            let file = segment.file(disk, &self.dir)?;
             let cursor = self.cursors.find(from, base).filter(|_| attempt == 0);
             let floor = segment.indexes().map_or(0, |indexes| indexes.offsets.position_for(from));
             let start = cursor.unwrap_or(u64::from(floor));
@@ -278,11 +278,11 @@ impl<D: Disk> PartitionLog<D> {
         limit: ReadLimit,
         from_index: bool,
     ) -> Result<ReadOutcome<D::File>, DiskError> {
-        let Some(segment) = self.segments.get_mut(index) else {
+        let file = self.file_of(disk, index)?;
+        let Some(base) = self.segments.get(index).map(|segment| segment.base) else {
             return Err(DiskError::new(crate::DiskOperation::Read, DiskFault::NotFound));
         };
         let len = limit.max_bytes.saturating_add(HOP_BYTES as u64).clamp(COLD_BYTES_MIN, COLD_BYTES_MAX);
-        let (file, base) = (segment.file(disk, &self.dir)?, segment.base);
         let ticket = Ticket { log: self.id, sequence: self.next_sequence };
         let read = PendingRead {
             caller: caller.unwrap_or(ticket),

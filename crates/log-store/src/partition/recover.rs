@@ -312,7 +312,7 @@ impl<D: Disk> PartitionLog<D> {
             TailVerdict::Damage => return Ok(self.faulty_at(tail.offset)),
             // The cache may show what a failed sync never wrote: the file ends with its last batch, also in the cache.
             TailVerdict::CleanEnd if !self.holds_more_than(&point) => {
-                let stale = self.stale_files(disk, at);
+                let stale = self.stale_files(disk, at)?;
                 let remove = (!stale.is_empty()).then_some(Step::Remove(stale));
                 (StartVerdict::Verified, remove.into_iter().chain([Step::Truncate]).collect())
             }
@@ -354,19 +354,19 @@ impl<D: Disk> PartitionLog<D> {
 
     /// Files that survived the batches that they know of. The log goes on with others at those offsets, and a later start
     /// would believe what the lost ones said: a producer's batch known that is not there, a place in the midst of a batch.
-    fn stale_files(&mut self, disk: &mut D, end: Offset) -> Vec<String> {
+    fn stale_files(&mut self, disk: &mut D, end: Offset) -> Result<Vec<String>, DiskError> {
         let mut stale = self.snapshots.cut_to(&self.dir, end);
-        let Some(last) = self.segments.back() else { return stale };
+        let Some(last) = self.segments.back() else { return Ok(stale) };
         let beyond = |indexes: SegmentIndexes| {
             let offsets = indexes.offsets.last().is_some_and(|entry| entry.last_offset >= end);
             offsets || indexes.times.last().is_some_and(|entry| entry.last_offset >= end)
         };
-        let (bytes, indexes) = last.read_indexes(disk, &self.dir, self.options.crc);
+        let (bytes, indexes) = last.read_indexes(disk, &self.dir, self.options.crc)?;
         self.read_at_start.bookkeeping_bytes += bytes;
         if indexes.is_some_and(beyond) {
             stale.extend(last.index_paths(&self.dir));
         }
-        stale
+        Ok(stale)
     }
 
     /// What is about to be cut: the rest of the segment of X and all later ones.

@@ -10,6 +10,7 @@ use log_core::{MonoTime, Now, Offset, Timestamp};
 use super::PartitionLog;
 use super::bound::Bound;
 use super::segment::{Segment, path_of};
+use super::timers::AGAIN_AFTER;
 use crate::disk::Disk;
 use crate::error::DiskError;
 
@@ -111,7 +112,7 @@ impl<D: Disk> PartitionLog<D> {
         });
     }
 
-    /// Does what is due: the bound, a roll by age, forgetting idle producers and old appends in memory.
+    /// Does what is due: the bound, a roll by age, what waited for a file descriptor, forgetting idle producers and old appends in memory.
     pub fn tick(&mut self, disk: &mut D, now: Now) {
         self.timers.see(now);
         let due = |at: Option<MonoTime>| at.is_some_and(|at| at <= now.mono);
@@ -124,6 +125,12 @@ impl<D: Disk> PartitionLog<D> {
             self.producers.expire(now.wall, self.options.producer_expiration_ms);
             if !self.producers.is_empty() {
                 self.timers.on_producer_used();
+            }
+        }
+        if due(self.timers.job_at) {
+            self.timers.job_at = None;
+            if let Err(error) = self.run_job(disk) {
+                self.poison(error);
             }
         }
         if due(self.timers.roll_at) {
@@ -147,6 +154,7 @@ impl<D: Disk> PartitionLog<D> {
         }
         match self.roll(disk) {
             Ok(()) => self.begin_sync(disk),
+            Err(error) if error.lacks_descriptor() => self.timers.roll_at = Some(now.mono.after(AGAIN_AFTER)),
             Err(error) => self.poison(error),
         }
     }

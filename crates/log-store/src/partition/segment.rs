@@ -32,6 +32,8 @@ pub(super) struct Segment<F> {
     /// Length of its file, preallocated zeros included.
     pub(super) allocated: u64,
     file: Option<F>,
+    /// When its file was last asked for, counted in such uses.
+    pub(super) last_use: u64,
     indexes: Option<SegmentIndexes>,
     /// Positions whose batches were checked since the process started.
     pub(super) checked: Ranges,
@@ -66,6 +68,7 @@ impl<F: Clone> Segment<F> {
             bytes,
             allocated: bytes,
             file: None,
+            last_use: 0,
             indexes: None,
             checked: Ranges::default(),
             first_append: Timestamp::NONE,
@@ -97,6 +100,14 @@ impl<F: Clone> Segment<F> {
 
     pub(super) fn open_file(&self) -> Option<F> {
         self.file.clone()
+    }
+
+    pub(super) const fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    pub(super) fn close(&mut self) {
+        self.file = None;
     }
 
     /// How far the file is to grow so that it holds `need` bytes; first by little, doubling (D6). The last stretch of a
@@ -149,21 +160,24 @@ impl<F: Clone> Segment<F> {
 
     /// Reads the index files: how many bytes that took, and the indexes unless one of them, or their checksums, is
     /// missing or damaged.
+    ///
+    /// Errors: no file descriptor is free.
     pub(super) fn read_indexes<D: Disk<File = F>>(
         &self,
         disk: &mut D,
         dir: &str,
         crc: Crc32c,
-    ) -> (u64, Option<SegmentIndexes>) {
+    ) -> Result<(u64, Option<SegmentIndexes>), DiskError> {
         let [offsets, times, checksums] =
-            SegmentKind::INDEXES.map(|kind| read_small(disk, &self.path(dir, kind)).unwrap_or_default());
+            SegmentKind::INDEXES.map(|kind| read_derived(disk, &self.path(dir, kind)));
+        let (offsets, times, checksums) = (offsets?, times?, checksums?);
         let bytes = (offsets.len() + times.len() + checksums.len()) as u64;
         let indexes = IndexChecksums::decode(self.base, &checksums, crc).and_then(|checksums| {
             let offsets = OffsetIndex::decode(self.base, &offsets, checksums.offsets, crc)?;
             let times = TimeIndex::decode(self.base, &times, checksums.times, crc)?;
             Ok(SegmentIndexes::resume(offsets, times, self.base))
         });
-        (bytes, indexes.ok())
+        Ok((bytes, indexes.ok()))
     }
 
     /// Reads the file of the time index; `None` if it or its checksum is missing or damaged.
@@ -236,6 +250,16 @@ pub(super) fn read_small<D: Disk>(disk: &mut D, path: &str) -> Result<Vec<u8>, D
     let count = disk.read_at(&file, 0, &mut bytes)?;
     bytes.truncate(count);
     Ok(bytes)
+}
+
+/// Reads a small file whole that can be derived again; nothing if it is missing or cannot be read.
+///
+/// Errors: no file descriptor is free. To derive it would take far longer than to try again.
+pub(super) fn read_derived<D: Disk>(disk: &mut D, path: &str) -> Result<Vec<u8>, DiskError> {
+    match read_small(disk, path) {
+        Err(error) if !error.lacks_descriptor() => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// Writes a small file whole and gives it, to be synced if it has to be. It is written over in place, and cut only if it was

@@ -11,7 +11,7 @@ use super::chain::ChainState;
 use super::job::{Job, JobEnd, Step};
 use super::keeper::{Keeper, bound_path, epochs_path, open_bound, read_slots};
 use super::producers::{Believed, Snapshots};
-use super::segment::{Segment, read_small};
+use super::segment::{Segment, read_derived};
 use super::types::{Fault, LogOptions, OpenFacts, ReadAtStart, Recovered, StartVerdict};
 use super::{PartitionLog, is_unreadable, read, timers};
 use crate::disk::{Disk, LogId, OpenMode, with_ancestors};
@@ -117,6 +117,7 @@ impl<D: Disk> PartitionLog<D> {
             epochs: EpochCache::new(),
             producers: ProducerTable::new(),
             segments: VecDeque::new(),
+            file_uses: 0,
             retired: Vec::new(),
             tail: super::TailBuffer::default(),
             durable: EndPoint::empty_at(start),
@@ -274,7 +275,7 @@ impl<D: Disk> PartitionLog<D> {
 
     /// D7: the checkpoint, or the batches where the two disagree.
     fn load_epochs(&mut self, disk: &mut D, bound: &Bound) -> Result<(), DiskError> {
-        let file = read_small(disk, &epochs_path(&self.dir)).unwrap_or_default();
+        let file = read_derived(disk, &epochs_path(&self.dir))?;
         self.read_at_start.bookkeeping_bytes += file.len() as u64;
         let checkpoint = EpochCache::decode(&file, self.options.crc).ok();
         let recorded = Some(bound.end.epoch).filter(|epoch| *epoch != LeaderEpoch::NONE);

@@ -20,6 +20,9 @@ const LAZY_SYNC_BYTES: u64 = 8 * 1024 * 1024;
 /// How often idle producers are looked for (guess: expiry is a matter of hours).
 const PRODUCERS_EVERY: Duration = Duration::from_secs(600);
 
+/// What found no file descriptor free is tried again after this time (a guess: clients that have too many come and go).
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// Deadlines and counters.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -35,6 +38,8 @@ pub(super) struct Timers {
     pub(super) tail_at: Option<MonoTime>,
     pub(super) producers_at: Option<MonoTime>,
     pub(super) roll_at: Option<MonoTime>,
+    /// When a job goes on that was put off.
+    pub(super) job_at: Option<MonoTime>,
 }
 
 impl Timers {
@@ -74,6 +79,16 @@ impl Timers {
         self.durable_bytes = 0;
     }
 
+    /// The bound could not be written yet.
+    pub(super) fn put_bound_off(&mut self) {
+        self.bound_wanted = true;
+        self.bound_at = Some(self.now.after(AGAIN_AFTER));
+    }
+
+    pub(super) fn put_job_off(&mut self) {
+        self.job_at = Some(self.now.after(AGAIN_AFTER));
+    }
+
     pub(super) fn on_append(&mut self, bytes: u64) {
         self.unsynced_bytes += bytes;
         self.tail_at = Some(self.now.after(TAIL_KEPT));
@@ -109,6 +124,7 @@ impl Timers {
     pub(super) fn next(&self, bound_idle: bool, sync_idle: bool) -> Option<MonoTime> {
         let bound_at = self.bound_at.filter(|_| bound_idle);
         let sync_at = self.sync_at.filter(|_| sync_idle);
-        [bound_at, sync_at, self.tail_at, self.producers_at, self.roll_at].into_iter().flatten().min()
+        let others = [self.tail_at, self.producers_at, self.roll_at, self.job_at];
+        [bound_at, sync_at].into_iter().chain(others).flatten().min()
     }
 }

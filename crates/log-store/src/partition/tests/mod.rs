@@ -3,6 +3,7 @@
 mod basics;
 mod bounds;
 mod cuts;
+mod descriptors;
 mod media;
 mod model;
 mod producers;

@@ -498,7 +498,7 @@ fn the_chain_waits_for_space_and_a_medium_that_does_not_read_is_damage_of_the_lo
     let mut bench = Bench::create(MemoryDisk::new(), without_tail());
     bench.append_many(40, 10, 1000);
     bench.commit();
-    bench.disk.fail_next(crate::DiskOperation::Open, crate::DiskFault::Os(24));
+    bench.disk.fail_next(crate::DiskOperation::Open, crate::DiskFault::NoDescriptor);
     bench.log.chain_step(&mut bench.disk, 50_000);
     assert_eq!((bench.log.poisoned(), bench.log.fault()), (None, None));
     bench.disk.cancel_failures();
