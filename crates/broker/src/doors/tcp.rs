@@ -32,7 +32,7 @@ where
         Ok(stream) => stream,
         Err(e) => return tracing::warn!("a connection cannot be watched: {e}"),
     };
-    let seat = match shared.seats.take() {
+    let seat = match shared.seats.take_with_handle() {
         Ok(seat) => seat,
         Err(full) => return tracing::warn!("{:?} is not let in: {full}", stream.peer_addr().ok()),
     };

@@ -189,7 +189,7 @@ fn web_socket<S: Carries>(request: &mut Request<Incoming>, ends: Ends, site: &Rc
     if let Some(reason) = site.status.unready() {
         return text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n"));
     }
-    let seat = match site.seats.take() {
+    let seat = match site.seats.take_with_handle() {
         Ok(seat) => seat,
         Err(full) => {
             tracing::warn!("{} is not let in: {full}", ends.peer);
