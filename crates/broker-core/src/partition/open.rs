@@ -7,7 +7,7 @@ use log_core::mutation::{Mutation, mutated};
 use log_core::retention::RetentionPolicy;
 use log_core::segment::RollPolicy;
 use log_core::{Offset, Session, TopicPartition};
-use log_store::{Disk, DiskError, LogError, LogOptions, OpenFacts, PartitionLog, StartVerdict};
+use log_store::{Disk, DiskError, LogError, LogId, LogOptions, OpenFacts, PartitionLog, StartVerdict};
 use metadata_core::{ClusterImage, Topic};
 
 use super::{Partition, Role, StreamTable};
@@ -18,6 +18,15 @@ use crate::shard::Core;
 
 /// How often a leader looks what retention asks for.
 pub(super) const RETENTION_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Leaders look for the first time in so many turns: a look may have to read, and a start makes many leaders at once.
+const RETENTION_TURNS: u32 = 100;
+
+/// How long a new leader waits before it first looks what retention asks for.
+pub(super) fn first_retention_after(log: LogId) -> Duration {
+    let turn = log.0 % u64::from(RETENTION_TURNS);
+    RETENTION_INTERVAL / RETENTION_TURNS * u32::try_from(turn).unwrap_or_default()
+}
 
 /// How long a follower waits after its log refused an append, for example because the disk is full.
 pub(super) const RESTART_AFTER: Duration = Duration::from_secs(1);
@@ -156,5 +165,19 @@ fn log_options(config: &ShardConfig, image: &ClusterImage, topic: &Topic) -> Log
         name_used_before: topic.name_used_before,
         reserve_bytes: config.reserve_bytes,
         ..defaults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn leaders_that_begin_together_look_at_their_retention_one_after_the_other() {
+        let first: BTreeSet<Duration> = (0..1_000).map(|log| first_retention_after(LogId(log))).collect();
+        assert_eq!(first.len(), RETENTION_TURNS as usize);
+        assert!(first.last().is_some_and(|last| *last < RETENTION_INTERVAL));
     }
 }

@@ -152,7 +152,7 @@ impl<D: Disk> Partition<D> {
             Ok(machine) => {
                 core.metrics.leaderships_begun += 1;
                 let role = LeaderRole::new(core, machine, self.is_groups_log(), self.id);
-                self.next_retention = core.now.mono;
+                self.next_retention = core.now.mono.after(super::open::first_retention_after(self.log.id()));
                 Role::Leader(Box::new(role))
             }
             Err(_) => Role::Idle,

@@ -433,7 +433,7 @@ fn nothing_is_led_before_the_registration_is_applied() {
 
 #[test]
 fn retention_by_time_deletes_on_every_replica_and_small_segments_roll_by_age() {
-    let (mut cluster, id) = three_with(1, &[("segment.ms", "60000"), ("retention.ms", "300000")]);
+    let (mut cluster, id) = three_with(1, &[("segment.ms", "60000"), ("retention.ms", "310000")]);
     let leader = cluster.leader(id);
     for round in 0..5_i64 {
         let timestamp = cluster.now.wall.0;

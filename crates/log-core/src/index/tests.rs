@@ -79,9 +79,21 @@ fn the_bytes_of_index_files_are_frozen() {
     insta::assert_snapshot!("offset_index", annotated(&offsets, &[(4, "relative offset"), (4, "position")]));
     let entry = [(8, "timestamp"), (4, "relative offset")];
     insta::assert_snapshot!("time_index", annotated(&times, &[entry, entry].concat()));
-    let own = [(8, "base offset"), (4, "crc-32c of .index"), (4, "crc-32c of .timeindex")];
+    let crcs = [(4, "crc-32c of .index"), (4, "crc-32c of .timeindex")];
+    let own = [&[(8, "base offset")][..], &crcs, &[(8, "greatest timestamp")]].concat();
     let fields = [&CONTAINER_FIELDS[..], &own].concat();
     insta::assert_snapshot!("index_checksums", annotated(&checksums.encode(BASE, CRC), &fields));
+}
+
+#[test]
+fn checksums_of_the_first_version_are_read_and_say_no_greatest_timestamp() {
+    let (_, _, checksums) = files(&sample());
+    assert_eq!(checksums.max_timestamp, Some(Timestamp(40)));
+    assert_eq!(files(&SegmentIndexes::new(BASE)).2.max_timestamp, Some(Timestamp::NONE));
+    let first = IndexChecksums { max_timestamp: None, ..checksums };
+    let file = first.encode(BASE, CRC);
+    assert_eq!((file.len(), file[5]), (16 + 16, 1));
+    assert_eq!(IndexChecksums::decode(BASE, &file, CRC), Ok(first));
 }
 
 #[test]

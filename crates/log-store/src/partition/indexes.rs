@@ -87,6 +87,28 @@ impl<D: Disk> PartitionLog<D> {
         Ok(())
     }
 
+    /// A start found that these segments are complete: their indexes on disk may be from before, with all that fits together
+    /// and the end missing. The next sync carries those that are written here.
+    pub(super) fn write_recovered_indexes(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        for segment in self.segments.iter_mut().filter(|segment| segment.sealed && segment.dirty) {
+            self.dir_dirty = true;
+            if segment.indexes_partial {
+                for path in segment.index_paths(&self.dir) {
+                    match disk.remove_file(&path) {
+                        Err(error) if !error.is_not_found() => return Err(error),
+                        _ => {}
+                    }
+                }
+                segment.unload_indexes();
+                segment.max_timestamp = None;
+            } else {
+                segment.seal_indexes();
+                self.extra_dirty.extend(segment.write_indexes(disk, &self.dir, self.options.crc)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Drops indexes of sealed segments from memory, but for that of `index` and the newest few.
     fn unload_others(&mut self, index: usize) {
         let loaded = self.segments.iter().filter(|segment| segment.sealed && segment.has_indexes()).count();
@@ -105,24 +127,19 @@ impl<D: Disk> PartitionLog<D> {
         index.map_or(Ok(()), |index| self.rebuild_indexes(disk, index))
     }
 
-    /// The greatest timestamp in a segment; for a sealed one it is the last entry of its time index.
+    /// The greatest timestamp in a segment; for a sealed one it was written when it was closed.
     pub(super) fn max_timestamp_of(&mut self, disk: &mut D, index: usize) -> Option<Timestamp> {
-        let segment = self.segments.get(index)?;
+        let segment = self.segments.get_mut(index)?;
         if let Some(max) = segment.max_timestamp {
             return Some(max);
         }
-        if let Some(last) = self.last_time_entry(disk, index) {
-            return Some(last);
+        if segment.sealed
+            && let Some(max) = segment.read_max_timestamp(disk, &self.dir, self.options.crc)
+        {
+            segment.max_timestamp = Some(max);
+            return Some(max);
         }
         self.load_indexes(disk, index).ok()?;
         self.segments.get(index)?.max_timestamp
-    }
-
-    fn last_time_entry(&mut self, disk: &mut D, index: usize) -> Option<Timestamp> {
-        let segment = self.segments.get_mut(index).filter(|segment| segment.sealed)?;
-        let times = segment.read_time_index(disk, &self.dir, self.options.crc)?;
-        let max = times.last().map_or(Timestamp::NONE, |last| last.timestamp);
-        segment.max_timestamp = Some(max);
-        Some(max)
     }
 }

@@ -1,6 +1,7 @@
 //! Searching by timestamp: the time index gives where to begin, headers where to look, records the answer.
 //!
-//! This reads the medium if it must: an index interval and one batch, for a call that clients make when they begin.
+//! This reads the medium if it must: an index interval and one batch, for a call that clients make when they begin; and once for
+//! each segment met at the start the small file that says its greatest timestamp.
 
 use log_core::batch::{BatchHeader, Record, Records, check_stored, decompress, records_of};
 use log_core::limits::RECORDS_BYTES_MAX_DEFAULT;

@@ -328,6 +328,7 @@ impl<D: Disk> PartitionLog<D> {
                 (StartVerdict::Suspect { at }, steps)
             }
         };
+        self.write_recovered_indexes(disk)?;
         if on(Mutation::S3) {
             steps.insert(0, Step::Bound(Bound { end: self.end_point(), ..self.present_bound() }));
         }

@@ -22,19 +22,23 @@ impl<D: Disk> PartitionLog<D> {
         if self.fault.is_some() || self.poisoned.is_some() || !self.is_settled() {
             return None;
         }
-        let facts: Vec<SegmentFacts> =
-            (0..self.segments.len()).filter_map(|index| self.segment_facts(disk, index)).collect();
         let log = LogFacts {
             log_start: self.offsets.log_start(),
             high_watermark: self.offsets.high_watermark(),
+            bytes: self.size_bytes(),
             now: now.wall,
         };
-        let start = self.options.retention.retired(&facts, &log).log_start;
-        start.filter(|start| *start > self.offsets.log_start())
+        let policy = self.options.retention;
+        let sealed = 0..self.segments.len().saturating_sub(1);
+        let sealed = sealed.map_while(|index| self.segment_facts(disk, index));
+        let start = policy.retired(sealed, &log).log_start;
+        start.filter(|start| *start > self.offsets.log_start() && self.fault.is_none())
     }
 
     fn segment_facts(&mut self, disk: &mut D, index: usize) -> Option<SegmentFacts> {
-        let max_timestamp = self.max_timestamp_of(disk, index).unwrap_or(Timestamp::NONE);
+        let timed = self.options.retention.retention_ms.is_some();
+        let max_timestamp = timed.then(|| self.max_timestamp_of(disk, index)).flatten();
+        let max_timestamp = max_timestamp.unwrap_or(Timestamp::NONE);
         let segment = self.segments.get(index)?;
         Some(SegmentFacts {
             base_offset: segment.base,

@@ -258,7 +258,7 @@ impl<'a> Check<'a> {
         let checksums = self.derived(segment, SegmentKind::IndexChecksums, |base, file| {
             IndexChecksums::decode(base, file, crc)
         })?;
-        let Some(IndexChecksums { offsets, times }) = checksums else { return Ok(None) };
+        let Some(IndexChecksums { offsets, times, .. }) = checksums else { return Ok(None) };
         let _times = self.derived(segment, SegmentKind::TimeIndex, |base, file| {
             TimeIndex::decode(base, file, times, crc)
         })?;

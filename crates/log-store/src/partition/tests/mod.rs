@@ -10,6 +10,7 @@ mod producers;
 mod salvage;
 mod space;
 mod starts;
+mod timestamps;
 
 use log_core::Crc32c;
 
