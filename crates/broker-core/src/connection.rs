@@ -12,6 +12,7 @@ use log_core::MonoTime;
 
 use crate::config::Limits;
 use crate::door::{Door, ShardId};
+use crate::peer::PendingId;
 
 /// After so many Produce and Fetch requests in a row, all for partitions of one other shard, a connection that comes to rest moves
 /// there (a guess). A move costs about what two of them cost by way of another thread.
@@ -51,6 +52,8 @@ struct Slot<F> {
     overlaps: bool,
     request_bytes: usize,
     answer: Answer<F>,
+    /// What is waited for on behalf of this client alone.
+    parked: Option<PendingId>,
 }
 
 #[derive(Debug)]
@@ -115,16 +118,33 @@ impl<F> Connection<F> {
         self.waiting_bytes -= frame.len();
         self.running_bytes += frame.len();
         let sequence = Sequence(self.first + self.running.len() as u64);
-        self.running.push_back(Slot { overlaps, request_bytes: frame.len(), answer: Answer::Awaited });
+        let (request_bytes, answer) = (frame.len(), Answer::Awaited);
+        self.running.push_back(Slot { overlaps, request_bytes, answer, parked: None });
         Some((sequence, frame))
     }
 
     /// Takes the answer of a request; none where the protocol has none.
     pub(crate) fn answer(&mut self, sequence: Sequence, rope: Option<Rope<F>>) {
-        let place = sequence.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
-        if let Some(slot) = place.and_then(|place| self.running.get_mut(place)) {
+        if let Some(slot) = self.slot(sequence) {
             slot.answer = rope.map_or(Answer::Silent, Answer::Ready);
         }
+    }
+
+    /// A request waits for what only its client wants.
+    pub(crate) fn park(&mut self, sequence: Sequence, pending: PendingId) {
+        if let Some(slot) = self.slot(sequence) {
+            slot.parked = Some(pending);
+        }
+    }
+
+    /// What is waited for on behalf of this client alone, or was until a moment ago.
+    pub(crate) fn parked(&self) -> impl Iterator<Item = PendingId> {
+        self.running.iter().filter_map(|slot| slot.parked)
+    }
+
+    fn slot(&mut self, sequence: Sequence) -> Option<&mut Slot<F>> {
+        let place = sequence.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.running.get_mut(place))
     }
 
     /// All answers that may leave now, as one.

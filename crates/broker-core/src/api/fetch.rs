@@ -148,7 +148,13 @@ impl<D: Disk> Shard<D> {
         if fetch.is_enough() {
             return self.finish_fetch(id, fetch);
         }
+        let ask = fetch.ask;
+        let Some(connection) = self.connections.get_mut(&ask.connection) else {
+            // Its client left while it was read.
+            return self.unwatch(id, &fetch);
+        };
         if !std::mem::replace(&mut fetch.watching, true) {
+            connection.park(ask.sequence, id);
             self.core.metrics.fetches_parked += 1;
         }
         let watches = fetch.take_watches();
@@ -159,13 +165,7 @@ impl<D: Disk> Shard<D> {
     }
 
     fn finish_fetch(&mut self, id: PendingId, fetch: Fetch<D::File>) {
-        if fetch.watching {
-            for (part, found) in (0_u32..).zip(fetch.parts.iter().map(|part| part.found)) {
-                if let Ok(partition) = found {
-                    self.call(CallId { pending: id, part }, partition, PartitionCall::Unwatch);
-                }
-            }
-        }
+        self.unwatch(id, &fetch);
         let ask = fetch.ask;
         let mut leaders = Vec::new();
         let mut budget = Budget { left: fetch.bytes_max, first: true };
@@ -187,6 +187,15 @@ impl<D: Disk> Shard<D> {
         }
         let node_endpoints = self.fetch_endpoints(ask, leaders);
         self.respond(ask, &FetchResponse { responses, node_endpoints, ..FetchResponse::default() });
+    }
+
+    /// Ends the watches that are left: a partition that moved has ended its own.
+    pub(crate) fn unwatch(&mut self, id: PendingId, fetch: &Fetch<D::File>) {
+        for (part, asked) in (0_u32..).zip(&fetch.parts) {
+            if let Part { found: Ok(partition), watched: true, .. } = asked {
+                self.call(CallId { pending: id, part }, *partition, PartitionCall::Unwatch);
+            }
+        }
     }
 
     fn hint_fetch_leader(

@@ -147,12 +147,10 @@ impl<D: Disk> Shard<D> {
         }
     }
 
-    /// A client is gone. Its requests are carried out, their answers are dropped.
+    /// A client is gone. Its requests are carried out, their answers are dropped; a Fetch that waits is dropped itself.
     pub fn handle_connection_closed(&mut self, now: Now, connection: ConnectionId) {
         self.core.now = now;
-        if self.connections.remove(&connection).is_some() {
-            self.core.metrics.connections_closed += 1;
-        }
+        self.forget_connection(connection);
     }
 
     /// Control says something.
@@ -257,10 +255,17 @@ impl<D: Disk> Shard<D> {
     }
 
     pub(crate) fn close(&mut self, connection: ConnectionId, reason: CloseReason) {
-        if self.connections.remove(&connection).is_some() {
-            self.core.metrics.connections_closed += 1;
+        if self.forget_connection(connection) {
             self.core.actions.push_back(ShardAction::Close { connection, reason });
         }
+    }
+
+    /// Whether it was still open. What waits for it may wait minutes, while any number of others come and go.
+    fn forget_connection(&mut self, connection: ConnectionId) -> bool {
+        let Some(gone) = self.connections.remove(&connection) else { return false };
+        self.core.metrics.connections_closed += 1;
+        gone.parked().for_each(|pending| self.drop_fetch(pending));
+        true
     }
 
     fn schedule_idle_scan(&mut self) {

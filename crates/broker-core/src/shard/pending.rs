@@ -164,9 +164,21 @@ impl<D: Disk> Shard<D> {
             Pending::Groups(groups) => self.finish_groups(groups),
         }
         if !self.pending.contains_key(&id) {
-            let deadline = self.deadlines.remove(&id);
-            self.core.reschedule(Timer::Pending(id), deadline, None);
+            self.forget_deadline(id);
         }
+    }
+
+    /// Whoever asked is gone; a Fetch that is answered already is left alone.
+    pub(super) fn drop_fetch(&mut self, id: PendingId) {
+        if let Some(Pending::Fetch(fetch)) = self.pending.remove(&id) {
+            self.unwatch(id, &fetch);
+            self.forget_deadline(id);
+        }
+    }
+
+    fn forget_deadline(&mut self, id: PendingId) {
+        let deadline = self.deadlines.remove(&id);
+        self.core.reschedule(Timer::Pending(id), deadline, None);
     }
 
     pub(super) fn expire_pending(&mut self, id: PendingId) {

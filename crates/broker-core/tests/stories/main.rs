@@ -9,6 +9,7 @@ mod damage;
 mod deletion;
 mod elections;
 mod groups;
+mod long_polls;
 mod produce_and_fetch;
 mod replication;
 mod support;

@@ -45,6 +45,8 @@ pub(crate) struct Node {
     pub(crate) moved: Vec<(ConnectionId, ShardId)>,
     /// Connections that a shard wants elsewhere stay.
     pub(crate) keeps: bool,
+    /// Messages that its shards sent to each other.
+    pub(crate) told: usize,
     pub(crate) exits: Vec<ExitCode>,
     pub(crate) stopped: Vec<bool>,
     pub(crate) files_sent: usize,
@@ -153,6 +155,7 @@ impl Cluster {
                 paused: BTreeSet::new(),
                 moved: Vec::new(),
                 keeps: false,
+                told: 0,
                 exits: Vec::new(),
                 stopped: Vec::new(),
                 files_sent: 0,
@@ -372,6 +375,7 @@ impl Cluster {
                 self.waiting.push_back((broker, shard, request));
             }
             ShardAction::ToShard(to, message) => {
+                node.told += 1;
                 node.shards[usize::from(to.0)].handle_peer(now, shard, message);
             }
             ShardAction::ConnectReplica { key, broker: leader, shard: to, .. } => {
@@ -457,6 +461,12 @@ impl Cluster {
         let now = self.now;
         self.broker(broker).shards[usize::from(shard.0)].handle_connection_opened(now, connection, door);
         connection
+    }
+
+    /// A client leaves the shard that it came in at.
+    pub(crate) fn leave(&mut self, broker: i32, shard: ShardId, connection: ConnectionId) {
+        let now = self.now;
+        self.broker(broker).shards[usize::from(shard.0)].handle_connection_closed(now, connection);
     }
 
     /// Hands in one frame without its length, on every shard that knows the connection (one does).
