@@ -110,7 +110,8 @@ impl<F> Connection<F> {
             && self.running_bytes < limits.request_bytes_in_flight_max
             && self.unsent_bytes < limits.unsent_bytes_max;
         let alone = self.running.is_empty();
-        let joins = overlaps && self.running.iter().all(|slot| slot.overlaps);
+        // One that does not overlap is alone, so that the first stands for all.
+        let joins = overlaps && self.running.front().is_some_and(|slot| slot.overlaps);
         if !fits || !(alone || joins) {
             return None;
         }
@@ -248,6 +249,18 @@ mod tests {
         answer(&mut connection, 1, "b");
         ready(&mut connection);
         assert_eq!(start_all(&mut connection), [2]);
+    }
+
+    #[test]
+    fn nothing_overtakes_a_request_that_does_not_overlap() {
+        let mut connection = connection(&[PRODUCE, PRODUCE, METADATA, PRODUCE, PRODUCE]);
+        let mut started = vec![start_all(&mut connection)];
+        for sequence in [1, 0, 2] {
+            answer(&mut connection, sequence, "a");
+            ready(&mut connection);
+            started.push(start_all(&mut connection));
+        }
+        assert_eq!(started, [vec![0, 1], vec![], vec![2], vec![3, 4]]);
     }
 
     #[test]

@@ -16,17 +16,22 @@ impl<D: Disk> Shard<D> {
     /// there is not, it is worth asking again only after something else happened.
     pub fn handle_idle(&mut self, now: Now) -> bool {
         self.core.now = now;
-        let from = self.next_idle.map_or(Bound::Unbounded, Bound::Included);
-        let ahead = self.partitions.range((from, Bound::Unbounded)).map(|(id, _)| *id);
-        let behind = self.partitions.keys().copied().take_while(|id| Some(*id) < self.next_idle);
-        for id in ahead.chain(behind).collect::<Vec<TopicPartition>>() {
-            let Some(partition) = self.partitions.get_mut(&id) else { continue };
+        let Some(from) = self.next_idle else {
+            return self.hash_first_of((Bound::Unbounded, Bound::Unbounded));
+        };
+        self.hash_first_of((Bound::Included(from), Bound::Unbounded))
+            || self.hash_first_of((Bound::Unbounded, Bound::Excluded(from)))
+    }
+
+    /// A step at the first of these partitions that has something to hash; whether one has.
+    fn hash_first_of(&mut self, partitions: (Bound<TopicPartition>, Bound<TopicPartition>)) -> bool {
+        for (id, partition) in self.partitions.range_mut(partitions) {
             let hashed = partition.hash_step(&mut self.core, STEP_BYTES);
             // Damage that was met ends the role of the replica now, not when a client next asks for it.
             if hashed > 0 || partition.has_news() {
                 self.core.metrics.bytes_hashed += hashed;
-                self.core.touched.insert(id);
-                self.next_idle = Some(id);
+                self.core.touched.insert(*id);
+                self.next_idle = Some(*id);
                 return true;
             }
         }
