@@ -4,7 +4,7 @@ use log_store::Disk;
 use replica_core::{FollowerFrame, LeaderFrame, StreamId};
 
 use super::{Partition, Role};
-use crate::action::{ReplicaKey, ShardAction};
+use crate::action::ReplicaKey;
 use crate::shard::Core;
 
 impl<D: Disk> Partition<D> {
@@ -12,12 +12,14 @@ impl<D: Disk> Partition<D> {
         matches!(&self.role, Role::Leader(leader) if leader.machine.is_leading())
     }
 
-    pub(crate) fn take_connected(&mut self, core: &mut Core<D>, key: ReplicaKey, stream: StreamId) {
-        match &mut self.role {
-            Role::Follower(follower) => follower.machine.handle_connected(core.now.mono, key.session, stream),
-            Role::Idle | Role::Leader(_) | Role::Damaged(_) | Role::Closing => {
-                core.actions.push_back(ShardAction::CloseReplica { stream });
-            }
+    pub(crate) const fn is_follower(&self) -> bool {
+        matches!(self.role, Role::Follower(_))
+    }
+
+    /// A follower's stream is open; its machine closes one that it no longer waits for.
+    pub(crate) fn take_connected(&mut self, core: &Core<D>, key: ReplicaKey, stream: StreamId) {
+        if let Role::Follower(follower) = &mut self.role {
+            follower.machine.handle_connected(core.now.mono, key.session, stream);
         }
     }
 

@@ -34,7 +34,8 @@ impl<D: Disk> Shard<D> {
     /// The stream that [`ShardAction::ConnectReplica`] asked for is open, its hello sent.
     pub fn handle_replica_connected(&mut self, now: Now, key: ReplicaKey, stream: StreamId) {
         self.core.now = now;
-        if !self.partitions.contains_key(&key.partition) {
+        // Whoever asked for it may be gone, or lead by now.
+        if !self.partitions.get(&key.partition).is_some_and(Partition::is_follower) {
             return self.core.actions.push_back(ShardAction::CloseReplica { stream });
         }
         self.streams.by_id.insert(stream, StreamUse::Following(key.partition));

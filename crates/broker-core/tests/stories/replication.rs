@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use broker_core::ControlRequest;
+use broker_core::{ControlRequest, ReplicaKey, ShardAction};
 use highwater_broker_core as broker_core;
 use kafka_wire::ErrorCode;
-use log_core::{BrokerId, PartitionIndex, TopicPartition};
+use log_core::{BrokerId, Frame, PartitionIndex, Session, TopicPartition};
 use log_store::{Disk, DiskFault, DiskOperation};
+use replica_core::StreamId;
 
 use crate::support::client::*;
 use crate::support::{Cluster, START_MS};
@@ -478,4 +479,18 @@ fn gauges_count_what_the_shards_hold() {
     cluster.fence(one);
     let gauges = cluster.broker(leader).shards[0].gauges();
     assert_eq!((gauges.partitions_under_replicated, gauges.partitions_under_min_isr), (1, 0));
+}
+
+#[test]
+fn a_stream_that_comes_after_the_role_it_was_for_is_closed_and_forgotten() {
+    let (mut cluster, id) = three();
+    let (leader, now) = (cluster.leader(id), cluster.now);
+    let shard = &mut cluster.broker(leader).shards[0];
+    let (key, stream) = (ReplicaKey { partition: id, session: Session(1) }, StreamId(1 << 32));
+    shard.handle_replica_connected(now, key, stream);
+    let closed = std::iter::from_fn(|| shard.poll_action()).collect::<Vec<_>>();
+    assert!(matches!(closed[..], [ShardAction::CloseReplica { stream: closed }] if closed == stream));
+    // A frame that is none ends a stream that is known.
+    shard.handle_replica_frame(now, stream, &Frame::default());
+    assert_eq!(std::iter::from_fn(|| shard.poll_action()).count(), 0, "nobody knows it any more");
 }
