@@ -28,7 +28,7 @@ impl<D: Disk> Partition<D> {
         let start = self.log.offsets().log_end();
         let mut end = start;
         let mut rest = state.into_iter().peekable();
-        coordination.bytes = 0;
+        let mut state_log_bytes = 0;
         while rest.peek().is_some() {
             let (mut bytes, mut records) = (0, Vec::new());
             while let Some(record) =
@@ -40,15 +40,18 @@ impl<D: Disk> Partition<D> {
             match self.append_groups(core, &records) {
                 Ok(appended) => {
                     end = appended.end;
-                    coordination.bytes += appended.bytes;
+                    state_log_bytes += appended.bytes;
                 }
                 Err(error) => {
                     tracing::warn!(partition = ?self.id, %error, "the groups' log cannot be begun anew now");
+                    // Nothing of the old log goes.
+                    coordination.bytes += state_log_bytes;
                     coordination.rewrite_at = coordination.rewrite_at.saturating_mul(2);
                     return;
                 }
             }
         }
+        coordination.bytes = state_log_bytes;
         coordination.rewrite_at = core.config.limits.groups_rewrite_bytes.saturating_add(coordination.bytes);
         if let Role::Leader(leader) = &mut self.role {
             leader.park_new_start(end, start);

@@ -16,7 +16,7 @@ use kafka_wire::messages::offset_delete::*;
 use kafka_wire::messages::offset_fetch::*;
 use kafka_wire::messages::sync_group::*;
 
-use highwater_broker_core::Limits;
+use highwater_broker_core::{ConnectionId, Limits};
 use log_core::{PartitionIndex, TopicPartition};
 use log_store::{DiskFault, DiskOperation};
 
@@ -95,21 +95,24 @@ fn commit(
     topic: &str,
     offset: i64,
 ) -> ErrorCode {
+    let frame = cluster.ask(coordinator, 8, &commit_request(member, topic, offset));
+    parse::<OffsetCommitResponse<'_>>(&frame, 8).topics[0].partitions[0].error_code
+}
+
+fn commit_request<'a>(member: Option<&'a Member>, topic: &'a str, offset: i64) -> OffsetCommitRequest<'a> {
     let partitions = vec![OffsetCommitRequestPartition {
         partition_index: 0,
         committed_offset: offset,
         committed_leader_epoch: 3,
         committed_metadata: Some("note".into()),
     }];
-    let request = OffsetCommitRequest {
+    OffsetCommitRequest {
         group_id: GROUP.into(),
         generation_id_or_member_epoch: member.map_or(-1, |member| member.generation),
         member_id: member.map_or("", |member| &member.id).into(),
         topics: vec![OffsetCommitRequestTopic { name: topic.into(), partitions, ..Default::default() }],
         ..OffsetCommitRequest::default()
-    };
-    let frame = cluster.ask(coordinator, 8, &request);
-    parse::<OffsetCommitResponse<'_>>(&frame, 8).topics[0].partitions[0].error_code
+    }
 }
 
 fn committed(cluster: &mut Cluster, coordinator: i32) -> (ErrorCode, i64) {
@@ -457,4 +460,68 @@ fn the_log_of_groups_is_begun_anew_and_loses_no_position() {
     let next = cluster.leader(id);
     assert_eq!(committed(&mut cluster, next), (ErrorCode::None, 199));
     assert_eq!(heartbeat(&mut cluster, next, &member), ErrorCode::None);
+}
+
+/// Bytes at which the log of groups is begun anew here: its file has space for 256 KiB, which the state then does not fit into.
+const REWRITE_BYTES: u64 = 240_000;
+
+/// A broker with a topic of eight partitions.
+fn alone() -> Cluster {
+    let mut cluster = Cluster::new(1);
+    cluster.limits = Limits { groups_rewrite_bytes: REWRITE_BYTES, ..Limits::default() };
+    cluster.kill(1);
+    cluster.restart(1);
+    cluster.create_topic("t", 8, 1, &[]);
+    assert_eq!(find(&mut cluster), 1);
+    cluster
+}
+
+/// Commits the position of one partition after the other, each with a long note.
+fn send_long_commit(cluster: &mut Cluster, number: i64) -> ConnectionId {
+    let note = "x".repeat(4_000);
+    let mut request = commit_request(None, "t", number);
+    let partition = &mut request.topics[0].partitions[0];
+    (partition.partition_index, partition.committed_metadata) = (number as i32 % 8, Some(note.into()));
+    let connection = cluster.open(1);
+    cluster.send(1, connection, 8, &request);
+    cluster.run();
+    connection
+}
+
+/// Goes on with these until the log has been begun anew: how many there are then in all.
+fn commit_until_begun_anew(cluster: &mut Cluster, mut commits: i64) -> i64 {
+    while groups_log_start(cluster) == 0 {
+        let connection = send_long_commit(cluster, commits);
+        assert!(cluster.take_response(1, connection).is_some());
+        commits += 1;
+    }
+    commits
+}
+
+/// Where the log begins of the partition that the group is in.
+fn groups_log_start(cluster: &mut Cluster) -> i64 {
+    cluster.list_offset(1, "__consumer_offsets", i32::from(b'g') % 8, -2).offset
+}
+
+#[test]
+fn a_log_of_groups_that_could_not_be_begun_anew_is_as_long_as_before() {
+    let needed = commit_until_begun_anew(&mut alone(), 0);
+    let mut cluster = alone();
+    for number in 0..needed - 1 {
+        send_long_commit(&mut cluster, number);
+    }
+    let disk = cluster.broker(1).disk.another_handle();
+    disk.hold(true);
+    let connection = send_long_commit(&mut cluster, needed - 1);
+    // It is written and not durable yet. Once it is, the state is appended, for which the file has to grow.
+    disk.fail_next(DiskOperation::Preallocate, DiskFault::Full);
+    disk.hold(false);
+    cluster.run();
+    assert!(cluster.take_response(1, connection).is_some());
+    assert_eq!(groups_log_start(&mut cluster), 0, "it is not begun anew");
+    let twice = commit_until_begun_anew(&mut cluster, needed);
+    assert!(
+        (2 * needed - 1..=2 * needed).contains(&twice),
+        "{needed} commits, and {twice} for twice the bytes"
+    );
 }
