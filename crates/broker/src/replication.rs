@@ -29,7 +29,10 @@ pub(crate) struct Replication<F> {
 struct StreamOutlet<F> {
     waiting: RefCell<VecDeque<Rope<F>>>,
     ready: Notify,
+    /// Nothing more comes to wait.
     closing: Cell<bool>,
+    /// Some of what waited was dropped.
+    cut_short: Cell<bool>,
 }
 
 impl<F: Served> Replication<F> {
@@ -45,6 +48,7 @@ impl<F: Served> Replication<F> {
             waiting: RefCell::default(),
             ready: Notify::new(),
             closing: Cell::new(false),
+            cut_short: Cell::new(false),
         });
         self.outlets.borrow_mut().insert(stream, outlet.clone());
         (stream, outlet)
@@ -62,16 +66,27 @@ impl<F: Served> Replication<F> {
         }
     }
 
-    /// What waits in memory still goes out, a refusal for one; then the stream ends. File ranges do not: the log may be cut
-    /// from now on, and other bytes may come to stand there (L10).
+    /// What waits in memory still goes out, a refusal for one; then the stream ends. Nobody needs the pushes any more that would have
+    /// to be read from a file, nor is one behind them to be taken for what comes next: from the first on all is dropped, and the
+    /// stream is reset. None of them is wrong: all were made before (L10), and a range of a file lies below the high watermark, where
+    /// nothing is cut (D4).
     pub(crate) fn close(&self, stream: StreamId) {
         if let Some(outlet) = self.outlets.borrow_mut().remove(&stream) {
-            let in_memory =
-                |rope: &Rope<F>| rope.segments().all(|segment| matches!(segment, Segment::Bytes(_)));
-            outlet.waiting.borrow_mut().retain(in_memory);
-            outlet.closing.set(true);
-            outlet.ready.notify_one();
+            outlet.close();
         }
+    }
+}
+
+impl<F> StreamOutlet<F> {
+    fn close(&self) {
+        let mut waiting = self.waiting.borrow_mut();
+        let from_file = |rope: &Rope<F>| rope.segments().any(|segment| matches!(segment, Segment::File(_)));
+        if let Some(first) = waiting.iter().position(from_file) {
+            waiting.truncate(first);
+            self.cut_short.set(true);
+        }
+        self.closing.set(true);
+        self.ready.notify_one();
     }
 }
 
@@ -171,7 +186,11 @@ async fn serve<D>(
     if let Err(e) = ended {
         tracing::debug!("replication stream {stream} ended: {e}");
     }
-    sender.finish();
+    if outlet.cut_short.get() {
+        sender.close(CloseReason::EpochLeft.code());
+    } else {
+        sender.finish();
+    }
     receiver.close(CloseReason::Stopping.code());
     if host.replication().outlets.borrow_mut().remove(&stream).is_some() {
         host.with(|shard, now| shard.handle_replica_closed(now, stream));
@@ -234,4 +253,44 @@ async fn send<F: Served>(
         }
     }
     if together.is_empty() { Ok(()) } else { sender.send(&mut together).await }
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_wire::FileRange;
+    use log_store::{MemoryDisk, MemoryFile, OpenMode};
+
+    use super::*;
+
+    fn in_memory(text: &'static str) -> Rope<MemoryFile> {
+        Rope::from_segments([Segment::Bytes(Bytes::from_static(text.as_bytes()))])
+    }
+
+    /// A head in memory with batches in a file.
+    fn from_file() -> Rope<MemoryFile> {
+        let file = MemoryDisk::new().open("log", OpenMode::CreateNew).unwrap();
+        let batches = Segment::File(FileRange { file, position: 0, len: 9 });
+        Rope::from_segments([Segment::Bytes(Bytes::from_static(b"head")), batches])
+    }
+
+    /// The bytes of each of these that is left after the stream is closed, and whether that is reset.
+    fn closed(ropes: Vec<Rope<MemoryFile>>) -> (Vec<usize>, bool) {
+        let replication = Replication::new(None);
+        let (stream, outlet) = replication.open();
+        ropes.into_iter().for_each(|rope| replication.send(stream, rope));
+        replication.close(stream);
+        let left = outlet.waiting.borrow().iter().map(Rope::len).collect();
+        (left, outlet.cut_short.get())
+    }
+
+    #[test]
+    fn a_closed_stream_carries_no_push_behind_one_that_is_dropped() {
+        let pushes = vec![in_memory("one"), from_file(), in_memory("three")];
+        assert_eq!(closed(pushes), (vec![3], true));
+    }
+
+    #[test]
+    fn a_refusal_still_goes_out() {
+        assert_eq!(closed(vec![in_memory("refused")]), (vec![7], false));
+    }
 }
