@@ -2,6 +2,7 @@
 
 mod ended;
 mod file;
+mod lull;
 mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;

@@ -11,6 +11,7 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use super::lull::Lull;
 use super::outlet::Outlet;
 use super::turns::Turns;
 use super::{Ended, Served};
@@ -64,12 +65,13 @@ where
     D: Disk + 'static,
     D::File: Served,
 {
+    let mut lull = Lull::default();
     loop {
         outlet.may_read().await;
         if outlet.closing().is_some() {
             return std::future::pending().await;
         }
-        let readable = stream.readable().await;
+        let readable = lull.read(frames, FrameReader::release, |_, cx| stream.poll_read_ready(cx)).await;
         // What comes from now on, be it an end, is another shard's.
         if outlet.is_handed_on() {
             return std::future::pending().await;

@@ -6,6 +6,7 @@ mod violation;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use self::frame::{Decoder, Event};
 use self::violation::Closing;
+use super::lull::Lull;
 use super::outlet::CLOSE_GRACE;
 use super::{CHUNK_BYTES, Ended, Outlet, Served, chunks};
 use crate::host::{Host, Origin};
@@ -56,6 +58,24 @@ struct Link<'a, D: Disk> {
     /// Why the reading half has to end the connection. The writing half says so once its message is whole.
     closing: RefCell<Option<Closing>>,
     closed: Notify,
+}
+
+/// What was received of one connection.
+struct Buffers {
+    /// Of the WebSocket.
+    received: BytesMut,
+    /// Of what it carries.
+    frames: FrameReader,
+}
+
+impl Buffers {
+    /// Gives the memory back where nothing is buffered.
+    fn release(&mut self) {
+        if self.received.is_empty() {
+            self.received = BytesMut::new();
+        }
+        self.frames.release();
+    }
 }
 
 /// Serves one connection until either side ends it. `early` are bytes that came with the upgrade's request.
@@ -103,19 +123,23 @@ where
 {
     /// Reads until the connection fails, or for ever once it is to be closed.
     async fn read(&self, reader: &mut (impl AsyncRead + Unpin), early: &[u8]) -> io::Result<Never> {
-        let mut frames = FrameReader::new(self.host.limits(self.door.kind).request_bytes_max);
-        let mut received = BytesMut::from(early);
+        let frames = FrameReader::new(self.host.limits(self.door.kind).request_bytes_max);
+        let mut buffers = Buffers { received: BytesMut::from(early), frames };
         let mut decoder = Decoder::default();
+        let mut lull = Lull::default();
         loop {
-            if let Some(closing) = self.take(&mut decoder, &mut received, &mut frames) {
+            if let Some(closing) = self.take(&mut decoder, &mut buffers) {
                 self.close(closing);
             }
             self.outlet.may_read().await;
             if self.outlet.closing().is_some() || self.is_closing() {
                 return std::future::pending().await;
             }
-            received.reserve(READ_BYTES);
-            if reader.read_buf(&mut received).await? == 0 {
+            let read = lull.read(&mut buffers, Buffers::release, |Buffers { received, .. }, cx| {
+                received.reserve(READ_BYTES);
+                pin!(reader.read_buf(received)).poll(cx)
+            });
+            if read.await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             self.pings.set(0);
@@ -140,12 +164,8 @@ where
     }
 
     /// Hands on what has come.
-    fn take(
-        &self,
-        decoder: &mut Decoder,
-        received: &mut BytesMut,
-        frames: &mut FrameReader,
-    ) -> Option<Closing> {
+    fn take(&self, decoder: &mut Decoder, buffers: &mut Buffers) -> Option<Closing> {
+        let Buffers { received, frames } = buffers;
         let mut came = false;
         loop {
             match decoder.take(received) {
