@@ -15,6 +15,7 @@
 
 mod answer;
 mod files;
+mod pace;
 mod websocket;
 
 use std::convert::Infallible;
@@ -37,6 +38,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use self::answer::{Answer, json, not_allowed, text};
+use self::pace::Paced;
 use self::websocket::Carries;
 pub(crate) use self::websocket::{PATH as WEBSOCKET_PATH, Socket, WebSocket};
 use crate::browser::{Rules, Seats, Visit};
@@ -115,15 +117,23 @@ async fn greet(stream: TcpStream, ends: Ends, site: Rc<Site>) {
 }
 
 async fn connection<S: Carries>(stream: S, ends: Ends, site: Rc<Site>) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let site = site.clone();
-        async move { Ok::<_, Infallible>(answer::<S>(request, ends, &site).await.0) }
-    });
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
-    if let Err(e) = server.serve_connection(TokioIo::new(stream), service).with_upgrades().await {
+    let answer = async move |request| answer::<S>(request, ends, &site).await;
+    if let Err(e) = converse(stream, answer).await {
         tracing::debug!("HTTP connection from {} ended: {e}", ends.peer);
     }
+}
+
+/// Answers requests until either side ends the connection, or the client neither asks nor takes what it asked for.
+async fn converse<S: Carries>(
+    stream: S,
+    answer: impl AsyncFn(Request<Incoming>) -> Answer,
+) -> hyper::Result<()> {
+    let answer = &answer;
+    let service =
+        service_fn(|request: Request<Incoming>| async move { Ok::<_, Infallible>(answer(request).await.0) });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
+    server.serve_connection(TokioIo::new(Paced::new(stream)), service).with_upgrades().await
 }
 
 async fn answer<S: Carries>(mut request: Request<Incoming>, ends: Ends, site: &Rc<Site>) -> Answer {
@@ -233,5 +243,31 @@ async fn token(peer: IpAddr, status: &Status) -> Answer {
         Ok(token) => json(StatusCode::OK, &serde_json::json!({ "token": token })),
         Err(refused @ TokenRefused::NoAuthority) => text(StatusCode::CONFLICT, format!("{refused}\n")),
         Err(refused) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{refused}\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+
+    use super::*;
+
+    impl Carries for DuplexStream {
+        fn socket(self) -> std::io::Result<Socket> {
+            Err(std::io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_again_and_again_and_reads_nothing_does_not_keep_its_place() {
+        let (near, mut far) = duplex(1 << 10);
+        let server = converse(near, async |_| text(StatusCode::OK, "x".repeat(10_000)));
+        let client = async {
+            // Fails once the other end is gone.
+            while far.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.is_ok() {}
+        };
+        let (ended, ()) =
+            timeout(Duration::from_secs(3600), async { tokio::join!(server, client) }).await.unwrap();
+        assert!(ended.is_err());
     }
 }

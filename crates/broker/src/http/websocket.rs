@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::answer::{self, Answer};
+use super::pace::Paced;
 use crate::browser::Seat;
 
 /// Where pages connect.
@@ -104,8 +105,8 @@ pub(super) async fn carried<S: Carries>(
             return None;
         }
     };
-    let parts = upgraded.downcast::<TokioIo<S>>().ok()?;
-    let socket = match parts.io.into_inner().socket() {
+    let parts = upgraded.downcast::<TokioIo<Paced<S>>>().ok()?;
+    let socket = match parts.io.into_inner().into_inner().socket() {
         Ok(socket) => socket,
         Err(e) => {
             tracing::warn!("a WebSocket cannot be handed to a shard: {e}");
