@@ -37,7 +37,6 @@ const OWN_NAMES: [&str; 2] = [LOCK_FILE_NAME, "tls"];
 
 /// A log directory that is this broker's.
 pub(crate) struct Home {
-    pub(crate) lock: DirectoryLock,
     pub(crate) handle: DirectoryHandle,
     pub(crate) format: DirectoryFormat,
     pub(crate) identity: Identity,
@@ -46,13 +45,17 @@ pub(crate) struct Home {
     pub(crate) clean: bool,
 }
 
-/// Opens or makes the log directory. A new one forms a cluster, or joins one if the configuration says so; joining needs the
-/// addresses of the replica door to tell.
-pub(crate) async fn open_home(config: &Config, replica: SocketAddr) -> Result<Home, BootError> {
+/// Opens or makes the log directory, once `hold` has its lock. A new one forms a cluster, or joins one if the configuration says so;
+/// joining needs the addresses of the replica door to tell.
+pub(crate) async fn open_home(
+    config: &Config,
+    replica: SocketAddr,
+    hold: impl FnOnce(DirectoryLock),
+) -> Result<Home, BootError> {
     let path = &config.data_dir;
     let what =
         format!("highwater serve, node {}", config.node_id.map_or("?".to_owned(), |id| id.to_string()));
-    let lock = DirectoryLock::acquire(path, &what)?;
+    hold(DirectoryLock::acquire(path, &what)?);
     let handle = open_directory(path)?;
     let mut disk = quiet_disk(&handle);
     let refused = |refusal| BootError::Refused { path: path.clone(), refusal };
@@ -69,7 +72,7 @@ pub(crate) async fn open_home(config: &Config, replica: SocketAddr) -> Result<Ho
         }
     };
     let clean = take_clean_mark(&mut disk, FileDisk::wait).map_err(|cause| at(path, cause))?;
-    Ok(Home { lock, handle, format, identity, ca: ClusterCa::load(path)?, clean })
+    Ok(Home { handle, format, identity, ca: ClusterCa::load(path)?, clean })
 }
 
 #[cfg(not(feature = "unsynced-in-memory"))]

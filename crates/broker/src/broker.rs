@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use broker_core::ExitCode;
 use broker_core::ShardId;
@@ -29,17 +29,21 @@ use crate::config::Config;
 use crate::control_host::ControlHost;
 use crate::doors::accept_clients;
 use crate::error::BootError;
+use crate::hold::Hold;
 use crate::http::{self, Site, WebSocket};
 use crate::joining::{self, Gate};
 use crate::links::{ControlSender, Crowds, Links, ShardSender, Standing, ToControl, ToShard, Turns};
 use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
-use crate::shard_thread::{self, ShardStart};
+use crate::shard_thread::{self, ShardStart, ShardThreads};
 use crate::status::Status;
 
 pub(crate) mod memory;
 
 /// Where the quorum keeps its log.
 const RAFT_DIR: &str = "raft";
+
+/// How long peers may take to confirm that their connections are closed (a guess: some round trips of a slow link).
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Bytes that an in-process client's pipe holds each way.
 const PIPE_BYTES: usize = 256 << 10;
@@ -145,7 +149,7 @@ impl Broker {
         let _ = self.control.send(ToControl::Stop);
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended: none of its threads is left, and its directory is free.
     #[must_use]
     pub fn wait(mut self) -> ExitCode {
         let thread =
@@ -176,20 +180,21 @@ fn serve(
     standing: watch::Sender<Standing>,
     started: Started<(Addresses, Clients)>,
 ) -> ExitCode {
-    let told = |started: &Started<_>, error: BootError| {
+    let hold = Hold::default();
+    let held = hold.clone();
+    let ended = runtime().and_then(|runtime| {
+        let started = started.clone();
+        shard_thread::block_on(&runtime, async move {
+            let running = Running::start(&config, control, standing, &started, held).await?;
+            Ok(running.run(inbox).await)
+        })
+    });
+    // Its tasks, the quorum's too, went with the runtime: nothing of this broker writes any more.
+    drop(hold);
+    ended.unwrap_or_else(|error| {
         // Whoever started the broker and went away need not be told.
         let _ = started.send(Err(error));
         ExitCode::ForeignDirectory
-    };
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return told(&started, error),
-    };
-    shard_thread::block_on(&runtime, async move {
-        match Running::start(&config, control, standing, &started).await {
-            Ok(running) => running.run(inbox).await,
-            Err(error) => told(&started, error),
-        }
     })
 }
 
@@ -197,7 +202,7 @@ fn serve(
 struct Running {
     host: Rc<ControlHost<FileDisk, RaftQuorum>>,
     home: Home,
-    shards: Vec<JoinHandle<()>>,
+    shards: ShardThreads,
     peers: PeerEndpoint,
 }
 
@@ -207,10 +212,12 @@ impl Running {
         control: ControlSender,
         standing: watch::Sender<Standing>,
         started: &Started<(Addresses, Clients)>,
+        hold: Hold,
     ) -> Result<Self, BootError> {
         let clock = Clock::start();
         let replica = boot::bind_replica(config)?;
-        let mut home = boot::open_home(config, replica.local_addr().map_err(BootError::Socket)?).await?;
+        let address = replica.local_addr().map_err(BootError::Socket)?;
+        let mut home = boot::open_home(config, address, |lock| hold.keep(lock)).await?;
         let keeper = Rc::new(Keeper::open(config, &home.identity, clock)?);
         let (sockets, addresses) = boot::bind(config, &keeper, &home.identity, replica)?;
         let endpoints = boot::endpoints(config, &addresses);
@@ -231,7 +238,7 @@ impl Running {
         });
         let seats = Seats::new(config.connections_max);
         let crowds = Crowds::of(count);
-        let mut shards = Vec::new();
+        let mut shards = ShardThreads::new(hold);
         for (number, inbox) in (0..count).zip(receivers) {
             let (wake, disk_wake) = waker();
             let links = Links {
@@ -240,19 +247,17 @@ impl Running {
                 shards: senders.clone(),
                 crowds: crowds.clone(),
             };
-            shards.push(
-                shard_thread::spawn(ShardStart {
-                    config: boot::shard_config(config, home.format.broker, home.clean, number, count),
-                    disk: home.handle.disk(wake),
-                    disk_wake,
-                    links,
-                    inbox,
-                    peers: Some(sockets.peers.clone()),
-                    doors: Some((sockets.tls.clone(), rules.clone(), seats.clone())),
-                    clock,
-                })
-                .map_err(BootError::Thread)?,
-            );
+            let start = ShardStart {
+                config: boot::shard_config(config, home.format.broker, home.clean, number, count),
+                disk: home.handle.disk(wake),
+                disk_wake,
+                links,
+                inbox,
+                peers: Some(sockets.peers.clone()),
+                doors: Some((sockets.tls.clone(), rules.clone(), seats.clone())),
+                clock,
+            };
+            shards.spawn(start).map_err(BootError::Thread)?;
         }
         let pool = Pool::new(sockets.peers.clone());
         let peers = ControlPeers::new(Some(pool.clone()), Some(service), Gate::new(home.ca.take()));
@@ -330,7 +335,7 @@ impl Running {
         Ok(())
     }
 
-    async fn run(self, inbox: mpsc::UnboundedReceiver<ToControl>) -> ExitCode {
+    async fn run(mut self, inbox: mpsc::UnboundedReceiver<ToControl>) -> ExitCode {
         let (code, clean) = self.host.run(inbox).await;
         if clean {
             let mut disk = boot::quiet_disk(&self.home.handle);
@@ -339,9 +344,11 @@ impl Running {
             }
         }
         tracing::info!("{code}");
-        self.peers.close().await;
-        drop(self.shards);
-        drop(self.home.lock);
+        // Shards drive connections of it too; a peer that is told nothing finds out by itself.
+        if tokio::time::timeout(FAREWELL, self.peers.close()).await.is_err() {
+            tracing::debug!("not every peer has confirmed the end of its connection");
+        }
+        self.shards.end();
         code
     }
 }
@@ -493,4 +500,53 @@ fn status(
     };
     let (shards, make_token) = (Box::new(ask), Box::new(make_token));
     Status { broker, standing, image: host.image(), peers, shards, make_token }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use disk::DirectoryLock;
+
+    use super::*;
+
+    const SHARDS: usize = 3;
+
+    /// How many threads of this process are shards'; no other test here has any.
+    fn shards() -> usize {
+        let all = fs::read_dir("/proc/self/task").unwrap();
+        // One that ends meanwhile has no name any more.
+        let names = all.filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok());
+        names.filter(|name| name.starts_with("shard-")).count()
+    }
+
+    fn config(directory: &str) -> Config {
+        let setting = |name: &str| match name {
+            "data-dir" => Some(directory.to_owned()),
+            "listen" | "replica-listen" | "http-listen" => Some("127.0.0.1:0".to_owned()),
+            "shards" => Some(SHARDS.to_string()),
+            _ => None,
+        };
+        Config::load(None, |_| None, setting).unwrap()
+    }
+
+    #[tokio::test]
+    async fn however_a_broker_ends_it_leaves_no_shard_and_its_directory_free() {
+        let directory = tempfile::tempdir().unwrap();
+        let poisoned = ToControl::Ended(ExitCode::DirectoryPoisoned);
+        for (end, code) in [(ToControl::Stop, ExitCode::Clean), (poisoned, ExitCode::DirectoryPoisoned)] {
+            let broker = Broker::start(config(directory.path().to_str().unwrap())).unwrap();
+            broker.ready().await.unwrap();
+            assert_eq!(shards(), SHARDS);
+            assert!(broker.control.send(end).is_ok());
+            assert_eq!(broker.wait(), code);
+            assert_eq!(DirectoryLock::holder(directory.path()).unwrap(), None);
+            // The system may show a thread a moment longer than it is waited for.
+            let ended = Instant::now();
+            while shards() > 0 {
+                assert!(ended.elapsed() < Duration::from_secs(60), "a shard goes on");
+                thread::yield_now();
+            }
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod control_host;
 mod doors;
 mod error;
 mod exposition;
+mod hold;
 mod host;
 mod http;
 mod init;

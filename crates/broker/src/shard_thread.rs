@@ -1,20 +1,22 @@
 //! The thread of one shard: a current-thread runtime on which its connections, streams and timers are tasks.
 
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use broker_core::{Door, DoorKind, Shard, ShardConfig};
 use log_store::{Disk, MemoryDisk, MemoryFile};
 use replica::PeerEndpoint;
 use tokio::runtime::{LocalOptions, LocalRuntime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
 
 use crate::browser::{Rules, Seats};
 use crate::carrier::{self, Served};
 use crate::clock::Clock;
 use crate::doors::{self, ClientTls, Shared};
+use crate::hold::Hold;
 use crate::host::Host;
 use crate::links::{Links, ShardReceiver, ToShard};
 use crate::replication::{self, Replication};
@@ -36,17 +38,93 @@ pub(crate) struct ShardStart<D: Disk> {
     pub(crate) clock: Clock,
 }
 
-/// Starts the thread; it ends when every sender of its inbox is gone.
-pub(crate) fn spawn<D>(start: ShardStart<D>) -> std::io::Result<thread::JoinHandle<()>>
-where
-    D: Disk + Send + 'static,
-    D::File: Served + Send,
-{
-    let name = format!("shard-{}", start.config.shard);
-    thread::Builder::new().name(name).spawn(move || match runtime() {
-        Ok(runtime) => block_on(&runtime, run(start)),
-        Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
-    })
+/// How long all shards have to end (a guess: none of them ever waits, but a write to a disk that fails may take seconds).
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The shards' threads. Dropped, it ends them and waits for that: they hold ways to each other, so that none ends by itself.
+pub(crate) struct ShardThreads {
+    all: Vec<ShardThread>,
+    hold: Hold,
+}
+
+struct ShardThread {
+    /// Dropped to have the thread end.
+    end: oneshot::Sender<()>,
+    /// Its other end goes with everything that the thread holds.
+    ended: std_mpsc::Receiver<()>,
+    handle: thread::JoinHandle<()>,
+}
+
+impl ShardThreads {
+    /// None yet, of the directory that is held.
+    pub(crate) const fn new(hold: Hold) -> Self {
+        Self { all: Vec::new(), hold }
+    }
+
+    /// Starts one more.
+    pub(crate) fn spawn<D>(&mut self, start: ShardStart<D>) -> std::io::Result<()>
+    where
+        D: Disk + Send + 'static,
+        D::File: Served + Send,
+    {
+        let name = format!("shard-{}", start.config.shard);
+        let (end, asked_to_end) = oneshot::channel();
+        let (ends, ended) = std_mpsc::channel();
+        let handle = thread::Builder::new().name(name).spawn(move || {
+            // Goes last: the runtime is gone by then.
+            let _ends: std_mpsc::Sender<()> = ends;
+            match runtime() {
+                Ok(runtime) => block_on(&runtime, run_until(asked_to_end, run(start))),
+                Err(e) => tracing::error!("a shard's runtime cannot be made: {e}"),
+            }
+        })?;
+        self.all.push(ShardThread { end, ended, handle });
+        Ok(())
+    }
+
+    /// Has all threads end, whatever they are at, and waits for them. The directory of one that does not end is not let go.
+    pub(crate) fn end(&mut self) {
+        let until = Instant::now() + END_PATIENCE;
+        let ending = self.all.drain(..).map(|ShardThread { end, ended, handle }| {
+            drop(end);
+            (ended, handle)
+        });
+        // All are asked before one is waited for.
+        for (ended, handle) in ending.collect::<Vec<_>>() {
+            if !has_ended(&ended, handle, until) {
+                self.hold.never_let_go();
+            }
+        }
+    }
+}
+
+impl Drop for ShardThreads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn has_ended(ended: &std_mpsc::Receiver<()>, handle: thread::JoinHandle<()>, until: Instant) -> bool {
+    let patience = until.saturating_duration_since(Instant::now());
+    if ended.recv_timeout(patience) == Err(std_mpsc::RecvTimeoutError::Timeout) {
+        tracing::error!("{} does not end", handle.thread().name().unwrap_or("a shard"));
+        return false;
+    }
+    if handle.join().is_err() {
+        tracing::error!("a shard's thread had panicked");
+    }
+    true
+}
+
+/// Works until the work is done or whoever started it wants an end. Two tasks: asking for the end costs the work nothing.
+async fn run_until(asked_to_end: oneshot::Receiver<()>, work: impl Future<Output = ()> + 'static) {
+    tokio::select! {
+        worked = spawn_local(work) => match worked {
+            Ok(()) => {}
+            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+        },
+        _ = asked_to_end => {}
+    }
 }
 
 /// One scheduler for all tasks of a thread, which therefore can say how many there are.
@@ -153,5 +231,27 @@ where
         }
         // Whoever asked and went away needs no answer.
         ToShard::Metrics(reply) => drop(reply.send(host.report())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_does_not_end_is_waited_for_no_longer_than_that() {
+        for (stuck, expected) in [(false, true), (true, false)] {
+            let (ends, ended) = std_mpsc::channel();
+            let (go_on, wait) = std_mpsc::channel::<()>();
+            let handle = thread::spawn(move || {
+                let _ends: std_mpsc::Sender<()> = ends;
+                // Told nothing, only let go.
+                let _ = wait.recv();
+            });
+            let patience = if stuck { Duration::ZERO } else { Duration::from_secs(60) };
+            let go_on = Some(go_on).filter(|_| stuck);
+            assert_eq!(has_ended(&ended, handle, Instant::now() + patience), expected);
+            drop(go_on);
+        }
     }
 }
