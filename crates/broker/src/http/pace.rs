@@ -141,19 +141,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_takes_nothing_is_let_go() {
         let (written, time) = answer(async |_client| std::future::pending().await).await.unwrap();
-        assert_eq!(
-            (written.unwrap_err().kind(), time.as_secs()),
-            (io::ErrorKind::TimedOut, PACE_TIME.as_secs())
-        );
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!((PACE_TIME..2 * PACE_TIME).contains(&time), "{time:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_takes_a_little_now_and_then_is_let_go_too() {
         let (written, time) = answer(async |client| read(client, 1).await).await.unwrap();
-        assert_eq!(
-            (written.unwrap_err().kind(), time.as_secs()),
-            (io::ErrorKind::TimedOut, PACE_TIME.as_secs())
-        );
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!((PACE_TIME..2 * PACE_TIME).contains(&time), "{time:?}");
     }
 
     #[tokio::test(start_paused = true)]
