@@ -129,6 +129,34 @@ async fn an_observer_far_behind_gets_a_snapshot_and_restarts_from_it() {
 }
 
 #[tokio::test]
+async fn a_voter_that_comes_back_with_an_older_copy_of_its_directory_is_caught_up() {
+    let net = Arc::default();
+    let nodes = three(&net).await;
+    nodes[0].propose(0..10);
+    nodes[2].until_agreed(&(0..10).collect::<Vec<_>>()).await;
+    nodes[2].stop().await;
+    let (medium, copy) = (nodes[2].medium.copied(), nodes[2].copy());
+    nodes[2].start().await;
+    nodes[0].propose(10..20);
+    nodes[2].until_agreed(&(0..20).collect::<Vec<_>>()).await;
+    let last = nodes[0].copy().applied().unwrap();
+    nodes[0]
+        .until(|running| {
+            running.quorum.as_ref().unwrap().status().matched.get(&nodes[2].directory) >= Some(&last)
+        })
+        .await;
+    nodes[2].stop().await;
+    nodes[2].medium.put_back(medium);
+    nodes[2].running.lock().unwrap().copy = copy;
+    nodes[2].start().await;
+    nodes[0].propose([20]);
+    nodes[2].until_agreed(&(0..21).collect::<Vec<_>>()).await;
+    // The one that led before is as able to as ever.
+    nodes[0].propose([21]);
+    nodes[0].until_agreed(&(0..22).collect::<Vec<_>>()).await;
+}
+
+#[tokio::test]
 async fn m9_a_wiped_directory_does_not_answer_in_its_old_name() {
     let net = Arc::default();
     let nodes = three(&net).await;

@@ -48,6 +48,22 @@ impl Medium {
         TestDisk { medium: self.clone(), done: VecDeque::new(), wake }
     }
 
+    /// A copy of everything that was synced.
+    pub(super) fn copied(&self) -> Self {
+        let copied = |(path, file): (&String, &TestFile)| {
+            let kept = file.0.lock().unwrap().kept.clone();
+            let content = Content { cached: kept.clone(), kept };
+            (path.clone(), TestFile(Arc::new(Mutex::new(content))))
+        };
+        let kept: BTreeMap<String, TestFile> = self.names().kept.iter().map(copied).collect();
+        Self(Arc::new(Mutex::new(Names { cached: kept.clone(), kept, ..Names::default() })))
+    }
+
+    /// Has it hold what the other one holds.
+    pub(super) fn put_back(&self, other: Self) {
+        *self.names() = std::mem::take(&mut *other.names());
+    }
+
     /// Everything that was not synced is gone.
     pub(super) fn power_cut(&self) {
         let mut names = self.names();
