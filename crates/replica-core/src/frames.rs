@@ -104,7 +104,7 @@ pub struct Open {
     pub log_end: Offset,
 }
 
-/// Where a follower's log stands, after each append and each sync.
+/// Where a follower's log stands, after each sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// The session.

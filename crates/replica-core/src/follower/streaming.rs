@@ -39,11 +39,11 @@ pub(crate) struct Flow {
 }
 
 impl Follower {
-    /// Batches are appended; the log ends at `end`.
+    /// Batches are appended; the log ends at `end`. The leader is told with the next sync: nothing that it does depends on
+    /// more than that (ADR 0021).
     pub fn handle_appended(&mut self, _now: MonoTime, end: Offset) {
         self.log.appended_end = end;
         if let State::Streaming(flow) = &mut self.state {
-            flow.ack_due = true;
             self.log.last_epoch = flow.last_epoch;
         }
         self.check();
@@ -168,7 +168,7 @@ impl Follower {
         Some(FollowerAction::Send { stream: flow.handshake.stream, frame })
     }
 
-    /// One ack for all that was appended and synced since the last one.
+    /// One ack for all that was synced since the last one.
     pub(super) fn next_ack(&mut self) -> Option<FollowerAction> {
         let (session, window_bytes, log) = (self.session, self.settings.window_bytes, self.log);
         let State::Streaming(flow) = &mut self.state else { return None };
