@@ -5,40 +5,11 @@
 
 mod world;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::Duration;
 
 use highwater_client_core::{ClientOptions, ConsumerHandle, ProducerHandle, ProducerOptions};
 use kafka_wire::ApiKey;
 use world::{World, from_the_beginning, to_zero};
-
-/// Counts what the thread holds.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: usize, sign: isize) {
-    HELD.with(|held| held.set(held.get() + sign * isize::try_from(bytes).unwrap_or(isize::MAX)));
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 1);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        count(layout.size(), -1);
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -53,21 +24,26 @@ fn left_alone() -> (World, ProducerHandle, ConsumerHandle) {
     (world, producer, consumer)
 }
 
-/// Runs `minute` sixty times and gives the bytes held after each, without what the world itself writes down.
-fn bytes_held(world: &mut World, mut minute: impl FnMut(&mut World)) -> Vec<isize> {
-    let mut held = Vec::with_capacity(60);
-    for _ in 0..60 {
-        minute(world);
-        world.cluster.handled = Vec::new();
-        world.dialled = Vec::new();
-        held.push(HELD.with(Cell::get));
-    }
-    held
+/// Runs `minute` sixty times and gives how many bytes more are held after each, without what the world itself writes down.
+fn bytes_held(world: &mut World, mut minute: impl FnMut(&mut World)) -> Vec<i64> {
+    (world.cluster.handled, world.dialled) = (Vec::new(), Vec::new());
+    let growth = (0..60).map(|_| {
+        let counted = allocation_counter::measure(|| {
+            minute(world);
+            (world.cluster.handled, world.dialled) = (Vec::new(), Vec::new());
+        });
+        counted.bytes_current
+    });
+    let sum = |held: &mut i64, more| {
+        *held += more;
+        Some(*held)
+    };
+    growth.scan(0, sum).collect()
 }
 
 /// Metadata is learned anew every five minutes, so the peaks of twenty are compared.
-fn assert_no_growth(held: &[isize]) {
-    let peak = |minutes: &[isize]| minutes.iter().copied().max().unwrap();
+fn assert_no_growth(held: &[i64]) {
+    let peak = |minutes: &[i64]| minutes.iter().copied().max().unwrap();
     let (first, last) = (peak(held.get(..20).unwrap()), peak(held.get(40..).unwrap()));
     assert!(last <= first, "{first} bytes at most at the beginning, {last} at the end: {held:?}");
 }

@@ -5,41 +5,17 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use bytes::Bytes;
 use highwater_kafka_wire::{ApiKey, DecodeError, Reader, Request, RequestFrame, Response};
 use proptest::prelude::*;
 use support::make::{Random, body, bytes_of};
 use support::notation::{Side, schema};
 
-/// Counts what the thread allocates in all; frees are not taken off, so the count is an upper bound.
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.with(|allocated| allocated.set(allocated.get() + layout.size()));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
+/// What it gives, and the bytes that it allocates in all; frees are not taken off, so the count is an upper bound.
 fn allocated<T>(run: impl FnOnce() -> T) -> (T, usize) {
-    let before = ALLOCATED.with(Cell::get);
-    let result = run();
-    (result, ALLOCATED.with(Cell::get) - before)
+    let mut result = None;
+    let counted = allocation_counter::measure(|| result = Some(run()));
+    (result.unwrap(), usize::try_from(counted.bytes_total).unwrap())
 }
 
 /// Bytes of memory for each byte of a frame, at most: the element of a list that is largest for its bytes on the wire

@@ -2,37 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-use highwater_log_store::Disk;
-use highwater_log_store::{LeaderBatch, LogId, LogOptions, MemoryDisk, PartitionLog};
+use highwater_log_store::{Disk, LeaderBatch, LogId, LogOptions, MemoryDisk, PartitionLog};
 use log_core::batch::{BatchBuilder, BatchSpec, NewRecord, ProduceRules, ProducerStamp, validate};
 use log_core::{
     Codecs, Crc32c, LeaderEpoch, MonoTime, Now, Offset, ProducerEpoch, ProducerId, Sequence, Timestamp,
 };
-
-/// Counts what the thread allocates in all.
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.with(|allocated| allocated.set(allocated.get() + layout.size()));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const CRC: Crc32c = crc32c::crc32c_append;
 const NOW: Now = Now { mono: MonoTime(1), wall: Timestamp(1_700_000_000_000) };
@@ -50,7 +24,7 @@ fn batch(producer: i64, sequence: i32) -> LeaderBatch {
 }
 
 /// Bytes that one append of two batches allocates in a log that knows so many producers.
-fn allocated_beside(producers: i64) -> usize {
+fn allocated_beside(producers: i64) -> u64 {
     let mut disk = MemoryDisk::new();
     let options = LogOptions { reserve_bytes: 0, ..LogOptions::new(CRC) };
     let mut log = PartitionLog::create(&mut disk, LogId(7), "0", options, NOW).unwrap();
@@ -61,11 +35,11 @@ fn allocated_beside(producers: i64) -> usize {
         log.append(&mut disk, NOW, LeaderEpoch(1), &[batch(producer, 0)]).unwrap();
     }
     let both = [batch(0, 1), batch(1, 1)];
-    let before = ALLOCATED.with(Cell::get);
-    let appended = log.append(&mut disk, NOW, LeaderEpoch(1), &both).unwrap();
-    let after = ALLOCATED.with(Cell::get);
-    assert_eq!(appended.base_offset, Offset(producers));
-    after - before
+    let append = || {
+        let appended = log.append(&mut disk, NOW, LeaderEpoch(1), &both).unwrap();
+        assert_eq!(appended.base_offset, Offset(producers));
+    };
+    allocation_counter::measure(append).bytes_total
 }
 
 #[test]
