@@ -2,11 +2,11 @@
 
 mod ended;
 mod file;
+mod linger;
 mod lull;
 mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;
-mod turns;
 pub(crate) mod websocket;
 
 pub(crate) use ended::Ended;

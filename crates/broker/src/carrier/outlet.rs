@@ -112,6 +112,10 @@ impl<F> Outlet<F> {
         }
     }
 
+    pub(crate) fn has_more(&self) -> bool {
+        !self.waiting.borrow().is_empty()
+    }
+
     /// Everything that waits, as pieces in the order of sending.
     pub(crate) fn take(&self) -> VecDeque<Segment<F>> {
         self.waiting.borrow_mut().drain(..).flat_map(Rope::into_segments).collect()

@@ -11,9 +11,9 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use super::linger::Linger;
 use super::lull::Lull;
 use super::outlet::Outlet;
-use super::turns::Turns;
 use super::{Ended, Served};
 use crate::host::{Host, Origin};
 use broker_core::{ConnectionId, Door, DoorKind, ShardId};
@@ -38,10 +38,10 @@ where
 {
     let door = Door { kind: DoorKind::Tcp, local: stream.local_addr().ok(), peer: stream.peer_addr().ok() };
     let (id, outlet) = host.open(door, origin);
-    let turns = Turns::default();
+    let linger = Linger::default();
     let ended = tokio::select! {
-        ended = read(host, stream, frames, id, &outlet, &turns) => ended,
-        ended = write(host, stream, id, &outlet, &turns) => ended,
+        ended = read(host, stream, frames, id, &outlet, &linger) => ended,
+        ended = write(host, stream, id, &outlet, &linger) => ended,
         reason = outlet.overdue() => reason.into(),
         to = outlet.handed_on() => {
             tracing::debug!("connection {} from {:?} goes on at shard {to}", id.0, door.peer);
@@ -59,7 +59,7 @@ async fn read<D>(
     frames: &mut FrameReader,
     id: ConnectionId,
     outlet: &Outlet<D::File>,
-    turns: &Turns,
+    linger: &Linger,
 ) -> Ended
 where
     D: Disk + 'static,
@@ -82,7 +82,7 @@ where
         match stream.try_read_buf(&mut frames.spare()) {
             Ok(0) => return Ended::ByClient,
             Ok(bytes) => match host.received(id, frames) {
-                Ok(requests) => turns.requested(Instant::now(), requests, bytes),
+                Ok(requests) => linger.requested(Instant::now(), requests, bytes),
                 Err(e) => return e.into(),
             },
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
@@ -96,7 +96,7 @@ async fn write<D>(
     stream: &TcpStream,
     id: ConnectionId,
     outlet: &Outlet<D::File>,
-    turns: &Turns,
+    linger: &Linger,
 ) -> Ended
 where
     D: Disk + 'static,
@@ -123,8 +123,10 @@ where
         if let Some(reason) = outlet.closing() {
             return reason.into();
         }
-        turns.answered(Instant::now(), written);
-        turns.linger().await;
+        if written > 0 {
+            linger.answered(Instant::now(), written);
+            linger.for_request(|| outlet.has_more()).await;
+        }
     }
 }
 
