@@ -29,8 +29,8 @@ pub(super) struct FileNode {
     settled: BTreeMap<usize, u64>,
     length_settled: u64,
     writes: u64,
-    /// Nothing of it is in the page cache.
-    pub(super) cold: bool,
+    /// The page cache has nothing from this byte on.
+    cold_from: Option<u64>,
 }
 
 /// What a sync carries to the platter: the dirty sectors as they were when it was asked for.
@@ -194,15 +194,25 @@ impl FileNode {
         self.show_platter();
         self.dirty.clear();
         self.length_dirty = None;
-        self.cold = true;
+        self.cold_from = Some(0);
     }
 
-    /// The cache drops its clean pages.
-    pub(super) fn evict(&mut self) {
+    /// The cache drops its clean pages from `position` on.
+    pub(super) fn evict(&mut self, position: u64) {
         if self.is_clean() {
             self.show_platter();
-            self.cold = true;
+            self.cold_from = Some(position);
         }
+    }
+
+    /// How many bytes from `position` on are in the page cache.
+    pub(super) fn cached_bytes(&self, position: u64) -> u64 {
+        self.cold_from.map_or(u64::MAX, |cold| cold.saturating_sub(position))
+    }
+
+    /// A read up to `end` brings the file into the page cache if it did not have all of that.
+    pub(super) fn warm(&mut self, end: u64) {
+        self.cold_from = self.cold_from.filter(|&cold| end <= cold);
     }
 
     fn show_platter(&mut self) {

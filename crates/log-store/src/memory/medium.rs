@@ -188,7 +188,7 @@ impl Medium {
     ) -> Result<usize, DiskError> {
         self.may_fail(DiskOperation::Read)?;
         let node = self.file(file, DiskOperation::Read)?;
-        node.cold = false;
+        node.warm(position.saturating_add(into.len() as u64));
         let count = node.read(position as usize, into);
         self.counters.bytes_read += count as u64;
         Ok(count)

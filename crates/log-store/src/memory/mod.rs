@@ -204,7 +204,12 @@ impl MemoryDisk {
 
     /// The page cache drops all clean files.
     pub fn evict(&self) {
-        self.medium.borrow_mut().tree.files().for_each(file::FileNode::evict);
+        self.evict_from(0);
+    }
+
+    /// The page cache drops each clean file from byte `position` on.
+    pub fn evict_from(&self, position: u64) {
+        self.medium.borrow_mut().tree.files().for_each(|file| file.evict(position));
     }
 
     /// What was done so far.
@@ -270,10 +275,12 @@ impl Disk for MemoryDisk {
         into: &mut [u8],
     ) -> Result<Option<usize>, DiskError> {
         let medium = &mut *self.medium.borrow_mut();
-        if medium.file(&file.id, DiskOperation::Read)?.cold {
-            return Ok(None);
+        let cached = medium.file(&file.id, DiskOperation::Read)?.cached_bytes(position);
+        let count = into.len().min(usize::try_from(cached).unwrap_or(usize::MAX));
+        match into.get_mut(..count) {
+            Some(into) if cached > 0 => medium.read_at(&file.id, position, into).map(Some),
+            _ => Ok(None),
         }
-        medium.read_at(&file.id, position, into).map(Some)
     }
 
     fn preallocate(&mut self, file: &MemoryFile, position: u64, len: u64) -> Result<(), DiskError> {

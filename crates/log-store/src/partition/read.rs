@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! recent appends ── holds the offset ──> bytes
-//! file ── place in the page cache ── range checked since the start ── below high watermark ──> file range
-//!   │            │                            └ not yet ─────────┐        └ above ──> bytes, copied
-//!   └ cold ──────┴───────────────────────────────────────────────┴──> submitted; CRCs checked; bytes
+//! file ── place cached ── range checked since the start ── all of it cached ──┬ below high watermark ──> file range
+//!   │          │                       │                         │            └ above ─────────────────> bytes, copied
+//!   └ no ──────┴ no ───────────────────┴ no ─────────────────────┴ no ──> submitted; CRCs checked; bytes
 //! ```
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::Bytes;
 use log_core::Offset;
@@ -25,6 +26,10 @@ const COLD_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// Bytes of one submitted read at least, so that a walk to the offset fits in.
 const COLD_BYTES_MIN: u64 = 64 * 1024;
+
+/// Bytes of a range of which the page cache is asked for one before the range is given away to be sent: what it does not have would be
+/// waited for by the thread that sends. No more than a kernel reads ahead by itself (128 KiB in Linux).
+const PROBE_BYTES: usize = 128 * 1024;
 
 /// Places where readers are, remembered per log.
 const CURSORS_MAX: usize = 16;
@@ -216,6 +221,9 @@ impl<D: Disk> PartitionLog<D> {
         };
         let len = end - position;
         let slice = if next_offset <= self.offsets.high_watermark() {
+            if !is_cached(disk, &file, position..end)? {
+                return Ok(self.submit(disk, caller, index, position, from, limit, false)?);
+            }
             Slice::File(FileRange { file, position, len })
         } else {
             let mut bytes = vec![0; len as usize];
@@ -445,6 +453,17 @@ impl<D: Disk> PartitionLog<D> {
         }
         checked
     }
+}
+
+/// Whether the page cache has the range, as far as one byte in [`PROBE_BYTES`] and the last tell.
+fn is_cached<D: Disk>(disk: &mut D, file: &D::File, range: Range<u64>) -> Result<bool, DiskError> {
+    let last = range.end.saturating_sub(1);
+    for position in range.step_by(PROBE_BYTES).chain([last]) {
+        if disk.read_if_cached(file, position, &mut [0])?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What the check of read bytes gave.

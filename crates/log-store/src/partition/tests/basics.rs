@@ -148,6 +148,23 @@ fn r3_after_a_start_a_range_is_checked_once_before_its_file_is_handed_out() {
 }
 
 #[test]
+fn a_file_is_handed_out_only_if_the_page_cache_has_all_of_the_range() {
+    let mut bench = Bench::create(MemoryDisk::new(), without_tail());
+    bench.append_many(3, 10, 20_000);
+    bench.commit();
+    let len = bench.log.segments[0].bytes;
+    for cold in [0, 1, len / 2, len - 1] {
+        bench.disk.evict_from(cold);
+        let from_medium = bench.read_slices(Offset(0), len).unwrap();
+        assert!(matches!(from_medium.slices.as_slice(), [Slice::Bytes(_)]), "cold from {cold}");
+        let cached = bench.read_slices(Offset(0), len).unwrap();
+        assert!(matches!(cached.slices.as_slice(), [Slice::File(_)]), "cold from {cold}");
+        assert_eq!((from_medium.bytes, cached.bytes), (len, len));
+        assert_eq!(bench.bytes_of(&from_medium).unwrap(), bench.bytes_of(&cached).unwrap());
+    }
+}
+
+#[test]
 fn a_closed_log_opens_with_everything_and_scans_nothing() {
     let mut bench = bench();
     bench.append_many(1000, 10, 1000);
