@@ -28,7 +28,9 @@ pub const CLEAN_FILE: &str = "clean";
 pub const SET_ASIDE_DIR: &str = "set-aside";
 
 const CONTAINER: Container = Container { magic: *b"HWFM", version: 1 };
+/// Two ids, a broker's number and a mark.
 const FORMAT_BYTES: usize = 16 + 16 + 4 + 1;
+/// A longer file is none of ours.
 const FORMAT_BYTES_READ_MAX: usize = 4096;
 
 /// Completions of these calls; no log has this number.

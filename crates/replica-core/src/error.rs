@@ -108,7 +108,7 @@ pub enum NotLeading {
     Cutting,
 }
 
-/// Why pushed batches are not appended (section 4, step 5).
+/// Why pushed batches are not appended (`docs/format/replica-frames.md`, step 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushFault {

@@ -1,5 +1,5 @@
 //! One followed partition: finds the leader, agrees with it where the logs part, cuts, appends what it pushes, and
-//! says what is written and what is durable (section 4).
+//! says what is written and what is durable (the steps in `docs/format/replica-frames.md`).
 //!
 //! ```text
 //!  Idle --> Connecting --> AwaitingLineage --> Streaming

@@ -166,7 +166,7 @@ pub struct Push {
     pub log_start: Offset,
 }
 
-/// Why a leader refuses a stream (section 4, step 2).
+/// Why a leader refuses a stream (step 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum StreamRefusal {

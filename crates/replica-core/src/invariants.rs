@@ -10,6 +10,7 @@ use crate::view::LogFacts;
 
 fn check_log(log: &LogFacts) {
     let LogFacts { log_start, first_batch, high_watermark, appended_end, durable_end, .. } = *log;
+    let first_batch = first_batch.unwrap_or(log_start);
     assert!(first_batch <= log_start, "first batch {first_batch} above log start {log_start}");
     assert!(log_start <= high_watermark, "log start {log_start} above high watermark {high_watermark}");
     assert!(

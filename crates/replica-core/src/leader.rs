@@ -172,9 +172,9 @@ impl Leader {
         self.settle(now);
     }
 
-    /// The own log now begins at `start`, which the batch at `first_batch` holds: what lies below is deleted. Followers are
-    /// told, and delete below it (L9).
-    pub fn handle_log_start(&mut self, now: MonoTime, start: Offset, first_batch: Offset) {
+    /// The own log now begins at `start`, which the batch at `first_batch` holds, if that is known: what lies below is deleted.
+    /// Followers are told, and delete below it (L9).
+    pub fn handle_log_start(&mut self, now: MonoTime, start: Offset, first_batch: Option<Offset>) {
         (self.log.log_start, self.log.first_batch) = (start, first_batch);
         self.close_streams_below_log_start();
         self.settle(now);

@@ -67,7 +67,7 @@ pub(crate) fn replica_mut(view: &mut PartitionView, broker: BrokerId) -> &mut Re
 pub(crate) fn facts(log_start: i64, high_watermark: i64, end: i64, last_epoch: i32) -> LogFacts {
     LogFacts {
         log_start: Offset(log_start),
-        first_batch: Offset(log_start),
+        first_batch: Some(Offset(log_start)),
         durable_log_start: Offset(log_start),
         high_watermark: Offset(high_watermark),
         appended_end: Offset(end),

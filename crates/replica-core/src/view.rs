@@ -54,8 +54,8 @@ pub struct LogFacts {
     /// First offset kept.
     pub log_start: Offset,
     /// Where the batch begins that holds the log start: below it in a log of which records were deleted up to the midst of a
-    /// batch. Replicas exchange whole batches.
-    pub first_batch: Offset,
+    /// batch. Replicas exchange whole batches. None while it could not be looked for: no stream begins until it is known.
+    pub first_batch: Option<Offset>,
     /// The log start that a start after a power cut would find.
     pub durable_log_start: Offset,
     /// The high watermark that this replica knows.

@@ -179,14 +179,17 @@ impl<D: Disk> MetadataCopy<D> {
         self.writing.is_none() && self.installing.is_none() && applied.0 - since >= SNAPSHOT_ENTRIES
     }
 
-    /// Begins to write this broker's image.
+    /// Begins to write this broker's image. One for which no file descriptor is free is due again with the next entry.
     pub(super) fn snapshot(
         &mut self,
         disk: &mut D,
         upto: MetadataOffset,
         bytes: Bytes,
     ) -> Result<(), ControlError> {
-        self.begin_write(disk, upto, bytes, false)
+        match self.begin_write(disk, upto, bytes, false) {
+            Err(ControlError::Disk(error)) if error.lacks_descriptor() => Ok(()),
+            begun => begun,
+        }
     }
 
     /// An image of this broker that has become durable, once: the quorum may have it.

@@ -15,6 +15,9 @@ use crate::message::{ExitCode, ShardMessage};
 
 /// How long leaderships may take to move before the broker stops without.
 const HANDOVER_MAX: Duration = Duration::from_secs(3);
+/// How long shards may take to close their logs before the broker ends without: it is not stopped cleanly then (a guess: a slow disk
+/// writes some gigabytes).
+const SHARDS_MAX: Duration = Duration::from_secs(60);
 /// How long a controller waits for the one that it asked to follow it: longer than an election without a lease takes.
 const SUCCESSOR_MAX: Duration = Duration::from_secs(1);
 /// After which time the hand-over is asked for again.
@@ -38,6 +41,8 @@ pub(super) enum Stopping {
         clean: bool,
         /// Until when another controller is waited for, if one was asked.
         successor: Option<MonoTime>,
+        /// When the broker ends without them.
+        give_up: MonoTime,
     },
     /// This node is asked for its vote by the one that follows it as the controller, and has nothing else to do.
     AwaitingSuccessor {
@@ -52,8 +57,7 @@ impl Stopping {
     pub(super) fn poll_timeout(&self) -> Option<MonoTime> {
         match self {
             Self::AwaitingHandover { give_up, retry } => Some(*give_up.min(retry)),
-            Self::AwaitingShards { .. } => None,
-            Self::AwaitingSuccessor { give_up, .. } => Some(*give_up),
+            Self::AwaitingShards { give_up, .. } | Self::AwaitingSuccessor { give_up, .. } => Some(*give_up),
         }
     }
 }
@@ -105,6 +109,12 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
                 *retry = now.after(HANDOVER_RETRY);
                 self.ask_for_handover();
             }
+            Some(Stopping::AwaitingShards { give_up, .. }) if now >= *give_up => {
+                tracing::warn!(
+                    "logs could not be closed in time; stopping without, so that the next start looks at them"
+                );
+                self.end(ExitCode::Clean, false);
+            }
             Some(Stopping::AwaitingSuccessor { give_up, clean }) if now >= *give_up => {
                 let clean = *clean;
                 self.end(ExitCode::Clean, clean);
@@ -117,13 +127,17 @@ impl<D: Disk, Q: MetadataQuorum> Control<D, Q> {
         let successor = self.ask_for_successor().then(|| self.now.mono.after(SUCCESSOR_MAX));
         // Shards that were shown no image have opened no log: all is as the last process left it.
         let clean = self.life.is_published() || self.config.clean;
-        self.stopping = Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean, successor });
+        let give_up = self.now.mono.after(SHARDS_MAX);
+        self.stopping =
+            Some(Stopping::AwaitingShards { stopped: BTreeSet::new(), clean, successor, give_up });
         self.tell_shards(|_| ShardMessage::Stop);
     }
 
     /// A shard has closed its logs.
     pub(super) fn take_stopped(&mut self, shard: ShardId, shard_clean: bool) {
-        let Some(Stopping::AwaitingShards { stopped, clean, successor }) = &mut self.stopping else { return };
+        let Some(Stopping::AwaitingShards { stopped, clean, successor, .. }) = &mut self.stopping else {
+            return;
+        };
         stopped.insert(shard);
         *clean &= shard_clean;
         if stopped.len() < usize::from(self.config.shards) {

@@ -3,6 +3,8 @@
 //! A log start that was raised is told to nobody as a fact before it can no longer go back (L11): a client that asked waits
 //! for the low watermark, like a producer for the high watermark, and a consumer below it is not out of range yet.
 
+use std::time::Duration;
+
 use log_core::{LeaderEpoch, MonoTime, Offset};
 use log_store::Disk;
 
@@ -10,6 +12,9 @@ use super::{Partition, Role};
 use crate::error::PartitionError;
 use crate::peer::{Origin, PartitionAnswer};
 use crate::shard::Core;
+
+/// How long a leader waits before it looks again where its first batch begins, if no file descriptor was free (a guess).
+const FIRST_BATCH_AGAIN: Duration = Duration::from_secs(1);
 
 /// A client that waits until everything below an offset is deleted for good.
 #[derive(Debug)]
@@ -73,11 +78,30 @@ impl<D: Disk> Partition<D> {
 
     pub(super) fn raise_log_start(&mut self, core: &mut Core<D>, to: Offset) {
         self.log.advance_log_start(&mut core.disk, core.now, to);
+        self.tell_log_start(core);
+        self.wake_watchers(core);
+    }
+
+    fn tell_log_start(&mut self, core: &mut Core<D>) {
+        let first_batch = self.first_batch(core);
         if let Role::Leader(leader) = &mut self.role {
-            let first_batch = self.log.first_batch(&mut core.disk);
             leader.machine.handle_log_start(core.now.mono, self.log.offsets().log_start(), first_batch);
         }
-        self.wake_watchers(core);
+    }
+
+    /// Where followers begin that have nothing. If no file descriptor is free to look, that is done again later, and no follower
+    /// begins until then.
+    pub(super) fn first_batch(&mut self, core: &mut Core<D>) -> Option<Offset> {
+        let found = self.log.first_batch(&mut core.disk);
+        self.first_batch_at = found.is_err().then(|| core.now.mono.after(FIRST_BATCH_AGAIN));
+        found.ok()
+    }
+
+    /// Looks again where that is due.
+    pub(super) fn look_for_first_batch(&mut self, core: &mut Core<D>) {
+        if self.first_batch_at.is_some_and(|at| at <= core.now.mono) {
+            self.tell_log_start(core);
+        }
     }
 
     pub(super) fn retains(&self) -> bool {

@@ -62,6 +62,8 @@ pub(crate) struct Partition<D: Disk> {
     /// Up to here somebody looked for what is committed, and went on without waiting.
     sought_to: Offset,
     next_retention: MonoTime,
+    /// When a leader looks again where its first batch begins, if no file descriptor was free for that.
+    first_batch_at: Option<MonoTime>,
     timer: Option<MonoTime>,
     settings: Settings,
     /// The last session that this replica opened as a follower.
@@ -133,6 +135,7 @@ impl<D: Disk> Partition<D> {
                     coordination.handle_timeout(core.now);
                 }
                 self.apply_retention(core);
+                self.look_for_first_batch(core);
                 self.expire_doubts(core);
             }
             Role::Follower(follower) => {
@@ -257,7 +260,8 @@ impl<D: Disk> Partition<D> {
                 let groups = leader.coordination.as_ref().and_then(|groups| groups.poll_timeout());
                 let retention = self.retains().then_some(self.next_retention);
                 let doubt = leader.doubts.iter().map(doubt::Doubt::until).min();
-                [leader.machine.poll_timeout(), groups, retention, doubt].into_iter().flatten().min()
+                let timers = [leader.machine.poll_timeout(), groups, retention, doubt, self.first_batch_at];
+                timers.into_iter().flatten().min()
             }
             Role::Follower(follower) => {
                 follower.machine.poll_timeout().into_iter().chain(self.restart_at).min()

@@ -19,7 +19,8 @@ use crate::shard::Core;
 /// How often a leader looks what retention asks for.
 pub(super) const RETENTION_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Leaders look for the first time in so many turns: a look may have to read, and a start makes many leaders at once.
+/// Leaders look for the first time in so many turns: a look may have to read, and a start makes many leaders at once (a guess:
+/// one turn each 100 ms).
 const RETENTION_TURNS: u32 = 100;
 
 /// How long a new leader waits before it first looks what retention asks for.
@@ -74,6 +75,7 @@ impl<D: Disk> Partition<D> {
             watchers: Vec::new(),
             sought_to: Offset::ZERO,
             next_retention: core.now.mono,
+            first_batch_at: None,
             timer: None,
             settings: core.config.replication,
             last_session: Session(0),

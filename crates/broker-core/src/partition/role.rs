@@ -139,7 +139,7 @@ impl<D: Disk> Partition<D> {
     }
 
     fn lead(&mut self, core: &mut Core<D>, view: PartitionView, own_epoch: BrokerEpoch) -> Role {
-        let first_batch = self.log.first_batch(&mut core.disk);
+        let first_batch = self.first_batch(core);
         let start = LeaderStart {
             own: core.broker(),
             own_epoch: Some(own_epoch),

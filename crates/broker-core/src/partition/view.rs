@@ -81,7 +81,7 @@ pub(super) fn log_facts<D: Disk>(log: &PartitionLog<D>) -> LogFacts {
     LogFacts {
         log_start: offsets.log_start(),
         // Who leads asks the log.
-        first_batch: offsets.log_start(),
+        first_batch: Some(offsets.log_start()),
         durable_log_start: log.durable_log_start(),
         high_watermark: offsets.high_watermark(),
         appended_end: offsets.log_end(),

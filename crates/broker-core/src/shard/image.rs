@@ -20,7 +20,7 @@ pub(super) const SHARD: LogId = LogId(0);
 /// How long the shard waits before it tries again to make a log that the disk refused.
 const OPEN_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// How long the shard waits before it tries again to remove what the disk did not let go.
+/// How long the shard waits before it tries again to remove what the disk did not let go (a guess).
 const REMOVE_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Deleted topics whose partitions of this shard are being removed.
@@ -96,6 +96,10 @@ impl<D: Disk> Shard<D> {
     }
 
     pub(super) fn open_again(&mut self) {
+        // Nobody would close what is opened now.
+        if matches!(self.core.stage, Stage::Stopping | Stage::Stopped) {
+            return;
+        }
         for id in std::mem::take(&mut self.unopened) {
             if self.core.image.partition(id).is_some() && !self.partitions.contains_key(&id) {
                 self.open(id);

@@ -1,6 +1,6 @@
 //! Damage: it is met, said, never served, and the replica is copied anew.
 
-use broker_core::ControlRequest;
+use broker_core::{ControlRequest, ShardId, ShardMessage};
 use highwater_broker_core as broker_core;
 use kafka_wire::ErrorCode;
 use log_core::TopicPartition;
@@ -246,4 +246,21 @@ fn brokers_without_a_free_file_descriptor_refuse_what_needs_one_and_go_on() {
     for broker in [1, 2, 3] {
         assert!(cluster.broker(broker).exits.is_empty(), "{broker}");
     }
+}
+
+#[test]
+fn a_broker_that_stops_opens_no_more_logs() {
+    let mut cluster = Cluster::new(1);
+    cluster.create_topic("t", 1, 1, &[]);
+    assert_eq!(cluster.produce(1, "t", 0, 1, batch(&["kept"])).error, ErrorCode::None);
+    cluster.broker(1).disk.fail_next(DiskOperation::Open, DiskFault::NoDescriptor);
+    cluster.create_topic("u", 1, 1, &[]);
+    cluster.run();
+    // The log that is open takes longer to close than the other one waits before it is opened again.
+    cluster.broker(1).disk.hold(true);
+    cluster.tell(1, ShardId(0), ShardMessage::Stop);
+    cluster.pass(2 * SECOND);
+    cluster.broker(1).disk.hold(false);
+    cluster.pass(2 * SECOND);
+    assert_eq!(cluster.broker(1).stopped, [false], "a log that was never opened is not known to be sound");
 }

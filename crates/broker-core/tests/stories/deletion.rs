@@ -7,6 +7,7 @@ use kafka_wire::messages::delete_records::{
 };
 use kafka_wire::messages::fetch::FetchResponse;
 use log_core::{PartitionIndex, TopicPartition};
+use log_store::{DiskFault, DiskOperation, MemoryDisk};
 
 use crate::replication::{SECOND, others, three, three_with};
 use crate::support::Cluster;
@@ -195,4 +196,25 @@ fn whoever_begins_anew_takes_the_whole_batch_that_holds_the_log_start() {
     assert_eq!(cluster.leader(id), away);
     assert_eq!(cluster.list_offset(away, "t", 0, -2).offset, 2);
     assert_eq!(read(&mut cluster, away, 2), RECORDS);
+}
+
+#[test]
+fn no_follower_begins_before_the_leader_knows_where_its_first_batch_does() {
+    let (mut cluster, id) = three_with(1, &[("segment.bytes", "1024")]);
+    let (leader, value) = (cluster.leader(id), "x".repeat(600));
+    let [empty, _] = others(leader);
+    assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value, "b"])).error, ErrorCode::None);
+    // So many segments later the file of the first one is closed.
+    for _ in 0..8 {
+        assert_eq!(cluster.produce(leader, "t", 0, -1, batch(&[&value])).error, ErrorCode::None);
+    }
+    cluster.kill(empty);
+    cluster.fence(empty);
+    for _ in 0..2 {
+        cluster.broker(leader).disk.fail_next(DiskOperation::Open, DiskFault::NoDescriptor);
+    }
+    assert_eq!(deleted(&mut cluster, leader, 1), Some((ErrorCode::None, 1)));
+    cluster.start(empty, MemoryDisk::new(), false);
+    cluster.pass(6 * SECOND);
+    assert_eq!(cluster.isr(id), [1, 2, 3]);
 }

@@ -14,6 +14,7 @@ use log_core::{Crc32c, LeaderEpoch, Offset, Timestamp};
 pub(super) const SLOT_BYTES: u64 = 4096;
 
 const CONTAINER: Container = Container { magic: *b"HWBD", version: 1 };
+/// Nine numbers of 64 bits and one of 32.
 const PAYLOAD_BYTES: usize = 8 * 9 + 4;
 const NONE: i64 = -1;
 

@@ -140,21 +140,26 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Where the batch begins that holds the log start, for replicas, which exchange whole batches: from there on the log can
-    /// be read. The log start itself where nothing is held, or the batch cannot be read.
-    pub fn first_batch(&mut self, disk: &mut D) -> Offset {
+    /// be read. The log start itself where nothing is held, or no such batch can be found.
+    ///
+    /// Errors: no file descriptor is free; it may be asked for again.
+    pub fn first_batch(&mut self, disk: &mut D) -> Result<Offset, DiskError> {
         let start = self.offsets.log_start();
         if self.first_batch.0 == start {
-            return self.first_batch.1;
+            return Ok(self.first_batch.1);
         }
         let segment = self.segment_of(start).and_then(|index| self.segments.get(index));
         if start >= self.offsets.log_end() || segment.is_some_and(|segment| segment.base == start) {
-            return start;
+            return Ok(start);
         }
-        let found = self.find_boundary(disk, start).ok().flatten();
+        let found = match self.find_boundary(disk, start) {
+            Err(error) if error.lacks_descriptor() => return Err(error),
+            found => found.ok().flatten(),
+        };
         if let Some((_, _, base)) = found {
             self.first_batch = (start, base);
         }
-        found.map_or(start, |(_, _, base)| base)
+        Ok(found.map_or(start, |(_, _, base)| base))
     }
 
     fn is_whole(
@@ -188,7 +193,7 @@ impl<D: Disk> PartitionLog<D> {
         self.tail.truncate_to(end);
         self.cursors.clear();
         let mut removed = self.snapshots.cut_to(&self.dir, end);
-        removed.extend(self.cut_segments(point));
+        removed.extend(self.cut_segments(disk, point)?);
         let mut steps = Vec::new();
         match self.cut_producers(disk, end) {
             Err(error) if error.lacks_descriptor() => steps.push(Step::Producers),
@@ -201,7 +206,7 @@ impl<D: Disk> PartitionLog<D> {
     }
 
     /// Drops the segments behind the point and shortens the one it is in; gives the files to be removed.
-    fn cut_segments(&mut self, point: EndPoint) -> Vec<String> {
+    fn cut_segments(&mut self, disk: &mut D, point: EndPoint) -> Result<Vec<String>, DiskError> {
         let mut removed = Vec::new();
         while let Some(last) = self.segments.pop_back_if(|last| last.base > point.segment) {
             removed.extend(SegmentKind::ALL.map(|kind| last.path(&self.dir, kind)));
@@ -210,7 +215,8 @@ impl<D: Disk> PartitionLog<D> {
             active.cut(point.offset, point.position);
             // An index file from before the cut would name places of batches that are no longer there.
             removed.extend(active.index_paths(&self.dir));
+            self.reset_indexes(disk, self.segments.len() - 1)?;
         }
-        removed
+        Ok(removed)
     }
 }

@@ -4,6 +4,7 @@ use log_core::index::SegmentIndexes;
 use log_core::{Offset, Timestamp};
 
 use super::PartitionLog;
+use super::segment::Segment;
 use super::types::Fault;
 use super::walk::{HOP_BYTES, Reach, Step, Walk};
 use crate::disk::Disk;
@@ -22,6 +23,9 @@ impl<D: Disk> PartitionLog<D> {
                     return self.rebuild_indexes(disk, index);
                 };
                 indexes.truncate_to(segment.end);
+                if !segment.sealed {
+                    return self.go_on_with_indexes(disk, index, indexes);
+                }
                 segment.set_indexes(indexes);
                 self.unload_others(index);
                 Ok(())
@@ -40,10 +44,33 @@ impl<D: Disk> PartitionLog<D> {
         segment.indexes_partial = read.is_none() && segment.bytes > 0;
         let mut indexes = read.unwrap_or_else(|| SegmentIndexes::new(segment.base));
         indexes.truncate_to(segment.end);
-        let from = if segment.indexes_partial {
-            segment.bytes
-        } else {
-            indexes.offsets.last().map_or(0, |last| u64::from(last.position))
+        self.go_on_with_indexes(disk, index, indexes)
+    }
+
+    /// The segment was cut, and its indexes with it: the batches behind their last entry are counted again. Where no file
+    /// descriptor is free for that, the indexes are loaded when they are needed.
+    pub(super) fn reset_indexes(&mut self, disk: &mut D, index: usize) -> Result<(), DiskError> {
+        let Some(indexes) = self.segments.get_mut(index).and_then(Segment::take_indexes) else {
+            return Ok(());
+        };
+        match self.go_on_with_indexes(disk, index, indexes) {
+            Err(error) if error.lacks_descriptor() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Indexes of a segment that takes batches: those behind the last entry are fed again. Before partial indexes there is more
+    /// that they do not know, so nothing would be gained.
+    fn go_on_with_indexes(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+        indexes: SegmentIndexes,
+    ) -> Result<(), DiskError> {
+        let Some(segment) = self.segments.get(index) else { return Ok(()) };
+        let from = match indexes.offsets.last() {
+            _ if segment.indexes_partial => segment.bytes,
+            last => last.map_or(0, |last| u64::from(last.position)),
         };
         self.extend_indexes(disk, index, indexes, from)
     }
@@ -80,9 +107,15 @@ impl<D: Disk> PartitionLog<D> {
             }
         };
         self.read_at_start.record_bytes += walk.bytes_read;
-        segment.set_indexes(indexes);
-        if let Some(at) = damaged {
-            self.fail(Fault::BadBatch { at });
+        let is_by_index = from > 0 && !segment.indexes_partial;
+        match damaged {
+            // It may be the index that is wrong.
+            Some(_) if is_by_index => return self.rebuild_indexes(disk, index),
+            Some(at) => self.fail(Fault::BadBatch { at }),
+            None => {}
+        }
+        if let Some(segment) = self.segments.get_mut(index) {
+            segment.set_indexes(indexes);
         }
         Ok(())
     }
@@ -93,20 +126,21 @@ impl<D: Disk> PartitionLog<D> {
         for segment in self.segments.iter_mut().filter(|segment| segment.sealed && segment.dirty) {
             self.dir_dirty = true;
             if segment.indexes_partial {
-                for path in segment.index_paths(&self.dir) {
-                    match disk.remove_file(&path) {
-                        Err(error) if !error.is_not_found() => return Err(error),
-                        _ => {}
-                    }
-                }
-                segment.unload_indexes();
-                segment.max_timestamp = None;
+                segment.remove_indexes(disk, &self.dir)?;
             } else {
                 segment.seal_indexes();
                 self.extra_dirty.extend(segment.write_indexes(disk, &self.dir, self.options.crc)?);
             }
         }
         Ok(())
+    }
+
+    /// A salvage found that these segments are complete. Their indexes are built when they are needed: written now, each would
+    /// take three file descriptors until all of the log is synced.
+    pub(super) fn remove_salvaged_indexes(&mut self, disk: &mut D) -> Result<(), DiskError> {
+        self.dir_dirty = true;
+        let mut sealed = self.segments.iter_mut().filter(|segment| segment.sealed);
+        sealed.try_for_each(|segment| segment.remove_indexes(disk, &self.dir))
     }
 
     /// Drops indexes of sealed segments from memory, but for that of `index` and the newest few.
@@ -127,19 +161,28 @@ impl<D: Disk> PartitionLog<D> {
         index.map_or(Ok(()), |index| self.rebuild_indexes(disk, index))
     }
 
-    /// The greatest timestamp in a segment; for a sealed one it was written when it was closed.
-    pub(super) fn max_timestamp_of(&mut self, disk: &mut D, index: usize) -> Option<Timestamp> {
-        let segment = self.segments.get_mut(index)?;
-        if let Some(max) = segment.max_timestamp {
-            return Some(max);
+    /// The greatest timestamp in a segment; for a sealed one it was written when it was closed. `None` only for damage.
+    pub(super) fn max_timestamp_of(
+        &mut self,
+        disk: &mut D,
+        index: usize,
+    ) -> Result<Option<Timestamp>, DiskError> {
+        let Some(segment) = self.segments.get_mut(index) else { return Ok(None) };
+        if segment.max_timestamp.is_some() {
+            return Ok(segment.max_timestamp);
         }
         if segment.sealed
             && let Some(max) = segment.read_max_timestamp(disk, &self.dir, self.options.crc)
         {
             segment.max_timestamp = Some(max);
-            return Some(max);
+            return Ok(Some(max));
         }
-        self.load_indexes(disk, index).ok()?;
-        self.segments.get(index)?.max_timestamp
+        if segment.has_indexes() {
+            // Partial ones do not know it.
+            self.rebuild_indexes(disk, index)?;
+        } else {
+            self.load_indexes(disk, index)?;
+        }
+        Ok(self.segments.get(index).and_then(|segment| segment.max_timestamp))
     }
 }

@@ -113,9 +113,13 @@ impl<D: Disk> PartitionLog<D> {
                 self.finish_job(disk, end);
                 return Ok(());
             };
+            let files_before = self.extra_dirty.len();
             let waits = match self.run_step(disk, &step) {
-                // Later it does all of it again.
-                Err(error) if error.lacks_descriptor() => self.put_off(step),
+                Err(error) if error.lacks_descriptor() => {
+                    // Later it does all of it again; it keeps no file open until then.
+                    self.extra_dirty.truncate(files_before);
+                    self.put_off(step)
+                }
                 waits => waits?,
             };
             if waits {

@@ -46,7 +46,7 @@ impl<D: Disk> PartitionLog<D> {
     ) -> Result<Option<FoundRecord>, ReadError> {
         self.check_undamaged()?;
         for index in 0..self.segments.len() {
-            let max = self.max_timestamp_of(disk, index);
+            let max = self.max_timestamp_of(disk, index)?;
             self.check_undamaged()?;
             if max.is_some_and(|max| max < timestamp) {
                 continue;
@@ -117,7 +117,7 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(None);
         }
         if base >= start && segment_end <= end {
-            let max = self.max_timestamp_of(disk, index);
+            let max = self.max_timestamp_of(disk, index)?;
             self.check_undamaged()?;
             return Ok(max);
         }

@@ -27,7 +27,7 @@ use crate::error::DiskError;
 /// Bytes appended between two snapshots: what a start may have to read again beside what lies above the bound.
 const SNAPSHOT_EVERY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Bytes appended after which a snapshot is tried again for which no file descriptor was free.
+/// Bytes appended after which a snapshot is tried again for which no file descriptor was free (a guess).
 const SNAPSHOT_AGAIN_BYTES: u64 = 1024 * 1024;
 
 /// What a replay takes for true.

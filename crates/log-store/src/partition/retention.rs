@@ -37,7 +37,7 @@ impl<D: Disk> PartitionLog<D> {
 
     fn segment_facts(&mut self, disk: &mut D, index: usize) -> Option<SegmentFacts> {
         let timed = self.options.retention.retention_ms.is_some();
-        let max_timestamp = timed.then(|| self.max_timestamp_of(disk, index)).flatten();
+        let max_timestamp = timed.then(|| self.max_timestamp_of(disk, index).ok().flatten()).flatten();
         let max_timestamp = max_timestamp.unwrap_or(Timestamp::NONE);
         let segment = self.segments.get(index)?;
         Some(SegmentFacts {

@@ -108,7 +108,7 @@ impl<D: Disk> PartitionLog<D> {
         let parts = self.parts_above(&point);
         let quarantine = (!parts.is_empty()).then_some(Step::Quarantine(parts));
         let cut = self.cut_memory(disk, point)?;
-        self.write_recovered_indexes(disk)?;
+        self.remove_salvaged_indexes(disk)?;
         let active = self.segments.iter().find(|segment| segment.base == point.segment);
         let bound = Bound {
             end: point,

@@ -145,8 +145,12 @@ impl<F: Clone> Segment<F> {
     }
 
     pub(super) fn set_indexes(&mut self, indexes: SegmentIndexes) {
-        self.max_timestamp = Some(indexes.max_timestamp());
+        self.max_timestamp = (!self.indexes_partial).then(|| indexes.max_timestamp());
         self.indexes = Some(indexes);
+    }
+
+    pub(super) fn take_indexes(&mut self) -> Option<SegmentIndexes> {
+        self.indexes.take()
     }
 
     pub(super) fn unload_indexes(&mut self) {
@@ -156,6 +160,23 @@ impl<F: Clone> Segment<F> {
     /// The paths of both index files and of their checksums.
     pub(super) fn index_paths(&self, dir: &str) -> [String; 3] {
         SegmentKind::INDEXES.map(|kind| self.path(dir, kind))
+    }
+
+    /// Removes the index files and forgets what they said.
+    pub(super) fn remove_indexes<D: Disk<File = F>>(
+        &mut self,
+        disk: &mut D,
+        dir: &str,
+    ) -> Result<(), DiskError> {
+        for path in self.index_paths(dir) {
+            match disk.remove_file(&path) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        self.unload_indexes();
+        (self.max_timestamp, self.indexes_partial) = (None, false);
+        Ok(())
     }
 
     /// Reads the index files: how many bytes that took, and the indexes unless one of them, or their checksums, is

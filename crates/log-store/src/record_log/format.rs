@@ -13,6 +13,7 @@ use log_core::Crc32c;
 /// The longest record in bytes; a metadata record is far shorter, a snapshot is not a record.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
+/// What stands before the bytes of each record.
 pub(super) const HEADER_BYTES: usize = 28;
 
 const SUFFIX: &str = ".records";

@@ -308,7 +308,13 @@ impl<D: Disk> RecordLog<D> {
             return Ok(first);
         }
         let first = self.end;
-        let file = disk.open(&self.path(first), OpenMode::Create)?;
+        let file = match disk.open(&self.path(first), OpenMode::Create) {
+            // The last file grows until a descriptor is free for the next one.
+            Err(error) if error.lacks_descriptor() => {
+                return self.files.last_key_value().map(|(&last, _)| last).ok_or(error);
+            }
+            opened => opened?,
+        };
         disk.truncate(&file, 0)?;
         self.files.insert(first, OpenFile { file, starts: Vec::new(), len: 0 });
         self.dirty.dir = true;

@@ -403,3 +403,21 @@ fn a_header_of_which_a_power_cut_kept_only_the_second_sector_is_a_torn_end() {
         assert_eq!((records.len(), log.end()), (kept, kept as u64), "{front} of {payload} bytes are lost");
     }
 }
+
+#[test]
+fn without_a_file_descriptor_for_the_next_file_the_last_one_grows() {
+    let mut disk = MemoryDisk::new();
+    let (mut log, _) = open(&mut disk, 0).unwrap();
+    let text = "x".repeat(150);
+    append(&mut log, &mut disk, &[&text, &text]);
+    for _ in 0..2 {
+        disk.fail_next(crate::DiskOperation::Open, crate::DiskFault::NoDescriptor);
+        append(&mut log, &mut disk, &[&text]);
+    }
+    append(&mut log, &mut disk, &[&text]);
+    assert_eq!(log.durable_end(), 5);
+    disk.power_cut(0);
+    let (_, records) = open(&mut disk, 0).unwrap();
+    assert_eq!(texts(&records), (0..5).map(|index| (index, text.clone())).collect::<Vec<_>>());
+    assert_eq!(disk.list("raft").unwrap().len(), 2);
+}

@@ -101,7 +101,7 @@ impl World {
         if let Role::Leader(leader) = &mut self.processes[broker].role {
             log.start = self.random.between(log.start, log.high_watermark);
             self.oracle.deleted = self.oracle.deleted.max(log.start);
-            leader.handle_log_start(now, Offset(log.start), Offset(log.start));
+            leader.handle_log_start(now, Offset(log.start), Some(Offset(log.start)));
             self.settle(broker);
         }
     }

@@ -62,7 +62,7 @@ impl FakeLog {
         let last = (self.start < self.end()).then(|| self.cell(self.end() - 1)).flatten();
         LogFacts {
             log_start: Offset(self.start),
-            first_batch: Offset(self.start),
+            first_batch: Some(Offset(self.start)),
             durable_log_start: Offset(self.durable_start),
             high_watermark: Offset(self.high_watermark),
             appended_end: Offset(self.end()),

@@ -97,7 +97,7 @@ pub(crate) mod tests {
             pushed(&mut leader, 1, stream, 10);
             acked(&mut leader, 1, stream, 10, 10);
         }
-        leader.handle_log_start(at(2), Offset(5), Offset(5));
+        leader.handle_log_start(at(2), Offset(5), Some(Offset(5)));
         leader.handle_durable_log_start(at(2), Offset(5));
         leader
     }
@@ -124,7 +124,7 @@ pub(crate) mod tests {
             join(&mut leader, 1, stream, follower, 10);
             confirmed(&mut leader, stream, 1, 5);
         }
-        leader.handle_log_start(at(2), Offset(5), Offset(5));
+        leader.handle_log_start(at(2), Offset(5), Some(Offset(5)));
         assert_eq!(low_watermarks(&mut leader), [] as [i64; 0]);
         leader.handle_durable_log_start(at(3), Offset(5));
         assert_eq!(low_watermarks(&mut leader), [5]);
@@ -150,7 +150,7 @@ pub(crate) mod tests {
             join(&mut leader, 1, 1, A, 10);
             acked(&mut leader, 1, 1, 10, 10);
             if first == 0 {
-                leader.handle_log_start(at(2), Offset(5), Offset(5));
+                leader.handle_log_start(at(2), Offset(5), Some(Offset(5)));
                 leader.handle_durable_log_start(at(2), Offset(5));
                 confirmed(&mut leader, 1, 1, 5);
                 assert_eq!(low_watermarks(&mut leader), [5]);

@@ -1,4 +1,4 @@
-//! The streams of a leader's followers: the handshake, acknowledgements, and which push is due (section 4, L7, L8).
+//! The streams of a leader's followers: the handshake, acknowledgements, and which push is due (the steps in `docs/format/replica-frames.md`; L7, L8).
 
 use alloc::vec::Vec;
 
@@ -86,7 +86,7 @@ impl Leader {
         offset: Offset,
         credit: u64,
     ) {
-        let (start, end) = (self.log.first_batch, self.log.appended_end);
+        let (start, end) = (self.log.first_batch.unwrap_or(self.log.log_start), self.log.appended_end);
         if let Some((follower, progress)) = self.session_on(stream, session) {
             if progress.cursor().is_some() || offset > end {
                 self.on_protocol_breach(stream);
@@ -179,7 +179,11 @@ impl Leader {
         if open.broker_epoch > known.broker_epoch && !on(Mutation::H10) {
             return Err(StreamRefusal::NotYet);
         }
-        Ok(())
+        // A follower that began at the log start, in the midst of a batch, could append nothing.
+        match self.log.first_batch {
+            Some(_) => Ok(()),
+            None => Err(StreamRefusal::NotYet),
+        }
     }
 
     fn is_old_session(&self, open: &Open) -> bool {
@@ -230,7 +234,8 @@ impl Leader {
         asked: Option<LeaderEpoch>,
         epochs: &EpochCache,
     ) {
-        let (log_start, log_end) = (self.log.first_batch, self.log.appended_end);
+        let Some(log_start) = self.log.first_batch else { return self.close(stream, CloseReason::Refused) };
+        let log_end = self.log.appended_end;
         // The first epoch begins where the log does, in the midst of a batch too; logs part between batches.
         let begins = |start: Offset| if start <= self.log.log_start { log_start } else { start };
         let first = epochs.entries().first().map_or(log_end, |first| begins(first.start));
@@ -296,7 +301,7 @@ impl Leader {
 
     /// What a follower needs next is deleted: it has to begin anew (step 4).
     pub(super) fn close_streams_below_log_start(&mut self) {
-        let first_batch = self.log.first_batch;
+        let first_batch = self.log.first_batch.unwrap_or(self.log.log_start);
         let below = |progress: &Progress| {
             let stream = progress.stream?;
             stream.cursor.is_some_and(|cursor| cursor.next_offset < first_batch).then_some(stream.id)

@@ -371,7 +371,7 @@ pub(crate) fn l9_the_log_start_is_pushed_and_ends_streams_below_it() {
     leader.handle_stream_closed(at(2), StreamId(2));
     leader.handle_view(at(2), changed(view(&[LEADER, A]), |view| view.partition_epoch = PartitionEpoch(21)));
     join_again(&mut leader, 3, 4);
-    leader.handle_log_start(at(4), Offset(8), Offset(8));
+    leader.handle_log_start(at(4), Offset(8), Some(Offset(8)));
     let actions = leader_actions(&mut leader);
     assert_eq!(closed(&actions), [(4, CloseReason::BelowLogStart)]);
     let told: Vec<_> = pushes(&actions).iter().map(|order| (order.stream.0, order.push.log_start)).collect();
@@ -385,7 +385,7 @@ fn l9_a_stream_goes_on_with_the_batch_that_holds_the_log_start() {
     leader.handle_view(at(2), changed(view(&[LEADER, A]), |view| view.partition_epoch = PartitionEpoch(21)));
     join_again(&mut leader, 3, 4);
     // B has a batch that ends at 3, the next one holds 3 to 9.
-    leader.handle_log_start(at(4), Offset(8), Offset(3));
+    leader.handle_log_start(at(4), Offset(8), Some(Offset(3)));
     assert_eq!(closed(&leader_actions(&mut leader)), []);
     // Whoever begins anew begins with a whole batch, and what is of no epoch that the leader knows goes up to there.
     leader.handle_open(at(5), StreamId(5), &open(B, 3, 2, 2), &epochs(&[(4, 8)]));

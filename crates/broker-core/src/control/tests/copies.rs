@@ -107,6 +107,20 @@ fn an_image_is_due_after_so_many_entries_and_shortens_the_start() {
 }
 
 #[test]
+fn an_image_for_which_no_file_descriptor_is_free_is_still_due() {
+    let mut bench = Bench::new();
+    bench.fill(10);
+    bench.disk.fail_next(DiskOperation::Open, DiskFault::NoDescriptor);
+    bench.snapshot();
+    bench.settle();
+    assert_eq!(bench.copy.take_durable_snapshot(), None);
+    assert!(bench.copy.snapshot_is_due(MetadataOffset(SNAPSHOT_ENTRIES - 1)));
+    bench.snapshot();
+    bench.settle();
+    assert_eq!(bench.copy.take_durable_snapshot().map(|(upto, _)| upto), Some(MetadataOffset(10)));
+}
+
+#[test]
 fn a_power_cut_at_any_step_of_writing_an_image_loses_nothing() {
     for (seed, released) in (0..60).zip([0, 1, 2, 3].into_iter().cycle()) {
         let mut bench = Bench::new();

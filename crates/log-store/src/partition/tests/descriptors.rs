@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use log_core::segment::RollPolicy;
-use log_core::{LeaderEpoch, Offset, ProducerId};
+use log_core::{Codecs, LeaderEpoch, Offset, ProducerId};
 
 use super::*;
 use crate::partition::bound::winner;
@@ -125,6 +125,15 @@ fn a_clean_stop_and_a_drop_wait_for_a_descriptor() {
         let bench = Bench::open(bench.disk, options(), true);
         assert_eq!(bench.recovered.unwrap().verdict, StartVerdict::Clean);
     }
+    // A stop that is put off keeps nothing open: the descriptors would be short for ever.
+    let mut bench = batches_of_ten(3);
+    lack(&bench, 1, DiskOperation::Open);
+    assert!(bench.log.begin_close(&mut bench.disk));
+    for _ in 0..3 {
+        assert!(bench.log.extra_dirty.is_empty());
+        lack(&bench, 1, DiskOperation::Open);
+        wait(&mut bench);
+    }
     let mut bench = batches_of_ten(3);
     lack(&bench, 0, DiskOperation::List);
     bench.log.begin_drop_all(&mut bench.disk, Offset(7)).unwrap();
@@ -215,4 +224,49 @@ fn what_the_next_sync_has_to_carry_stays_open() {
     let mut bench = Bench::open(bench.disk, small_segments(), false);
     bench.settle();
     assert_eq!(bench.log.offsets().log_end(), Offset(200));
+}
+
+#[test]
+fn the_greatest_timestamp_is_not_told_without_a_segment_that_cannot_be_looked_at() {
+    let mut bench = Bench::create(MemoryDisk::new(), small_segments());
+    bench.append_many(4, 10, 450);
+    bench.commit();
+    let disk = bench.close();
+    let mut bench = Bench::open(disk, small_segments(), true);
+    bench.commit();
+    // The file that says it, and the index that does too.
+    lack(&bench, 0, DiskOperation::Open);
+    lack(&bench, 0, DiskOperation::Open);
+    let end = Offset(40);
+    let refused = bench.log.max_timestamp(&mut bench.disk, end, Codecs::PLAIN).unwrap_err();
+    assert!(matches!(refused, ReadError::Disk(error) if error.lacks_descriptor()), "{refused}");
+    is_well(&mut bench);
+    assert!(bench.log.max_timestamp(&mut bench.disk, end, Codecs::PLAIN).unwrap().is_some());
+}
+
+#[test]
+fn the_first_batch_is_looked_for_again_once_there_is_a_descriptor() {
+    let mut bench = Bench::create(MemoryDisk::new(), small_segments());
+    bench.append_many(4, 10, 450);
+    bench.commit();
+    bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(5));
+    let mut bench = Bench::open(bench.close(), small_segments(), true);
+    lack(&bench, 0, DiskOperation::Open);
+    assert!(bench.log.first_batch(&mut bench.disk).unwrap_err().lacks_descriptor());
+    is_well(&mut bench);
+    assert_eq!(bench.log.first_batch(&mut bench.disk), Ok(Offset(0)));
+}
+
+#[test]
+fn a_salvage_holds_no_more_files_than_the_log_has_segments() {
+    let mut bench = Bench::create(MemoryDisk::new(), small_segments());
+    bench.append_many(40, 10, 450);
+    bench.commit();
+    assert_eq!(bench.log.segment_count(), 20);
+    bench.log.begin_salvage(&mut bench.disk, LeaderEpoch(9), bench.now).unwrap();
+    assert_eq!((open_files(&bench), bench.log.extra_dirty.len()), (20, 0));
+    bench.run();
+    is_well(&mut bench);
+    let found = bench.log.max_timestamp(&mut bench.disk, Offset(400), Codecs::PLAIN).unwrap();
+    assert!(found.is_some(), "indexes are built when they are needed");
 }

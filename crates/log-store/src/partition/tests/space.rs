@@ -540,14 +540,14 @@ fn from_the_batch_that_holds_the_log_start_on_the_log_can_be_copied() {
     bench.commit();
     bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(5));
     assert!(matches!(bench.read_slices(Offset(3), 1), Err(ReadError::OutOfRange { .. })), "nobody asked");
-    assert_eq!(bench.log.first_batch(&mut bench.disk), Offset(3));
+    assert_eq!(bench.log.first_batch(&mut bench.disk).unwrap(), Offset(3));
     assert_eq!(bench.read_slices(Offset(3), 1).unwrap().next_offset, Offset(7));
     assert!(matches!(bench.read_slices(Offset(2), 1), Err(ReadError::OutOfRange { .. })));
     bench.settle();
     let disk = bench.close();
     let mut bench = Bench::open(disk, options(), true);
     assert_eq!(bench.log.offsets().log_start(), Offset(5));
-    assert_eq!(bench.log.first_batch(&mut bench.disk), Offset(3), "also after a start");
+    assert_eq!(bench.log.first_batch(&mut bench.disk).unwrap(), Offset(3), "also after a start");
     bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(7));
-    assert_eq!(bench.log.first_batch(&mut bench.disk), Offset(7), "nothing is left");
+    assert_eq!(bench.log.first_batch(&mut bench.disk).unwrap(), Offset(7), "nothing is left");
 }

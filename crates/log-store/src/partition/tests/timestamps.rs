@@ -118,3 +118,52 @@ fn indexes_from_before_the_end_of_a_segment_are_not_believed_after_a_start() {
     let found = bench.log.offset_for_timestamp(&mut bench.disk, at, Offset(60), Codecs::PLAIN);
     assert_eq!(found.unwrap().unwrap().offset, Offset(10));
 }
+
+/// The offset that carries the greatest timestamp, and what a search for `at` finds.
+fn times(bench: &mut Bench<MemoryDisk>, at: i64) -> (Option<i64>, Option<i64>) {
+    let end = bench.log.offsets().log_end();
+    let greatest = bench.log.max_timestamp(&mut bench.disk, end, Codecs::PLAIN).unwrap();
+    let at = Timestamp(START_MS + at);
+    let found = bench.log.offset_for_timestamp(&mut bench.disk, at, end, Codecs::PLAIN).unwrap();
+    (greatest.map(|found| found.offset.0), found.map(|found| found.offset.0))
+}
+
+#[test]
+fn after_a_cut_the_greatest_timestamp_is_that_of_what_is_left_and_of_what_follows() {
+    let append_at = |bench: &mut Bench<MemoryDisk>, at: i64| {
+        bench.now.wall = Timestamp(START_MS + at);
+        bench.append(1, 1_000);
+    };
+    let roll = RollPolicy { segment_bytes: 4_500, ..RollPolicy::default() };
+    let options = LogOptions { roll, ..without_tail() };
+    let mut bench = Bench::create(MemoryDisk::new(), options);
+    // Fewer bytes than lie between two entries of an index: what the cut leaves is in none.
+    for at in [10, 20, 30] {
+        append_at(&mut bench, at);
+    }
+    bench.settle();
+    bench.log.begin_cut(&mut bench.disk, Offset(2)).unwrap();
+    bench.run();
+    assert_eq!(times(&mut bench, 15), (Some(1), Some(1)));
+    append_at(&mut bench, 15);
+    assert_eq!(times(&mut bench, 15), (Some(1), Some(1)), "the timestamp of the one before is greater");
+    append_at(&mut bench, 40);
+    assert_eq!(times(&mut bench, 30), (Some(3), Some(3)));
+    bench.settle();
+    bench.log.begin_cut(&mut bench.disk, Offset(3)).unwrap();
+    bench.run();
+    // What is written about the segment when it is full has to know it too.
+    for at in [12, 14] {
+        append_at(&mut bench, at);
+    }
+    bench.commit();
+    assert_eq!(bench.log.segment_count(), 2);
+    let mut bench = Bench::open(bench.close(), options, true);
+    assert_eq!(times(&mut bench, 16), (Some(1), Some(1)), "after a stop");
+    bench.commit();
+    bench.settle();
+    bench.disk.power_cut(1);
+    let mut bench = Bench::open(bench.disk, options, false);
+    bench.settle();
+    assert_eq!(times(&mut bench, 16), (Some(1), Some(1)), "after a power cut");
+}
