@@ -16,7 +16,7 @@ use crate::peer::PendingId;
 
 /// After so many Produce and Fetch requests in a row, all for partitions of one other shard, a connection that comes to rest moves
 /// there (a guess). A move costs about what two of them cost by way of another thread.
-const PULLED_AFTER: u32 = 64;
+const REQUESTS_BEFORE_MOVE_MIN: u32 = 64;
 
 /// A request's place in its connection, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,12 +35,12 @@ pub(crate) struct Connection<F> {
     unsent_bytes: u64,
     pub(crate) paused: bool,
     pub(crate) last_active: MonoTime,
-    pull: Pull,
+    affinity: Affinity,
 }
 
 /// Where the partitions live that a connection was used for lately.
 #[derive(Debug, Default)]
-struct Pull {
+struct Affinity {
     /// The shard of all of them, if it is one.
     shard: Option<ShardId>,
     /// Requests for it in a row.
@@ -77,7 +77,7 @@ impl<F> Connection<F> {
             unsent_bytes: 0,
             paused: false,
             last_active: now,
-            pull: Pull::default(),
+            affinity: Affinity::default(),
         }
     }
 
@@ -85,16 +85,17 @@ impl<F> Connection<F> {
     pub(crate) fn note_shards(&mut self, mut shards: impl Iterator<Item = ShardId>) {
         let first = shards.next();
         let shard = first.filter(|first| shards.all(|shard| shard == *first));
-        let requests = if shard == self.pull.shard { self.pull.requests.saturating_add(1) } else { 1 };
-        self.pull = Pull { shard, requests };
+        let requests =
+            if shard == self.affinity.shard { self.affinity.requests.saturating_add(1) } else { 1 };
+        self.affinity = Affinity { shard, requests };
     }
 
     /// Where it should move, if it can now: it has nothing under way and is used for one other shard than `own` alone.
-    pub(crate) fn pulled_from(&self, own: ShardId) -> Option<ShardId> {
+    pub(crate) fn shard_to_move_to(&self, own: ShardId) -> Option<ShardId> {
         let is_at_rest =
             self.running.is_empty() && self.waiting.is_empty() && self.unsent_bytes == 0 && !self.paused;
-        let is_due = self.pull.requests >= PULLED_AFTER;
-        self.pull.shard.filter(|shard| is_due && is_at_rest && *shard != own)
+        let is_due = self.affinity.requests >= REQUESTS_BEFORE_MOVE_MIN;
+        self.affinity.shard.filter(|shard| is_due && is_at_rest && *shard != own)
     }
 
     pub(crate) fn push(&mut self, now: MonoTime, frame: Bytes) {
@@ -185,7 +186,6 @@ fn overlaps(frame: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::DoorKind;
 
     const PRODUCE: &[u8] = &[0, 0, 0, 7];
     const METADATA: &[u8] = &[0, 3, 0, 7];
@@ -278,27 +278,26 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_drawn_to_a_shard_after_many_requests_for_it_in_a_row() {
+    fn a_connection_is_to_move_to_a_shard_after_many_requests_for_it_in_a_row() {
         let mut connection = connection(&[]);
-        connection.door.kind = DoorKind::Tcp;
         let (own, other) = (ShardId(0), ShardId(1));
-        for _ in 1..PULLED_AFTER {
+        for _ in 1..REQUESTS_BEFORE_MOVE_MIN {
             connection.note_shards([other, other].into_iter());
         }
-        assert_eq!(connection.pulled_from(own), None);
+        assert_eq!(connection.shard_to_move_to(own), None);
         connection.note_shards([other].into_iter());
-        assert_eq!(connection.pulled_from(own), Some(other));
-        assert_eq!(connection.pulled_from(other), None, "it is there");
+        assert_eq!(connection.shard_to_move_to(own), Some(other));
+        assert_eq!(connection.shard_to_move_to(other), None, "it is there");
         connection.push(MonoTime(1), Bytes::from_static(METADATA));
-        assert_eq!(connection.pulled_from(own), None, "it has something under way");
+        assert_eq!(connection.shard_to_move_to(own), None, "it has something under way");
         connection.start_next().unwrap();
         answer(&mut connection, 0, "a");
         assert_eq!(ready(&mut connection), "a");
-        assert_eq!(connection.pulled_from(own), None, "its answer is not written yet");
+        assert_eq!(connection.shard_to_move_to(own), None, "its answer is not written yet");
         connection.written(MonoTime(2), 1);
-        assert_eq!(connection.pulled_from(own), Some(other), "other requests do not count");
+        assert_eq!(connection.shard_to_move_to(own), Some(other), "other requests do not count");
         connection.note_shards([own, other].into_iter());
-        assert_eq!(connection.pulled_from(own), None);
+        assert_eq!(connection.shard_to_move_to(own), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct ShardMetrics {
     pub connections_opened: u64,
     /// Connections that ended.
     pub connections_closed: u64,
-    /// Connections handed to other shards.
+    /// Connections taken over from other shards.
     pub connections_moved: u64,
     /// Bytes of requests.
     pub bytes_in: u64,

@@ -30,6 +30,7 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(30);
 /// A node that has no answer after this long says so: a person watches.
 const JOIN_NOTICE: Duration = Duration::from_secs(2);
 
+/// The pause between two tries of a node to join its cluster.
 const JOIN_RETRY: Duration = Duration::from_millis(50);
 
 /// What is in a directory before it is formatted: the lock, and what a join leaves if it is cut short.

@@ -23,7 +23,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::spawn_local;
 
 use crate::boot::{self, Addresses, Home, Sockets};
-use crate::browser::{Keeper, Origins, Rules, Seats};
+use crate::browser::{Keeper, Origins, Rules};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control_host::ControlHost;
@@ -32,8 +32,10 @@ use crate::error::BootError;
 use crate::hold::Hold;
 use crate::http::{self, Site, WebSocket};
 use crate::joining::{self, Gate};
-use crate::links::{ControlSender, Crowds, Links, ShardSender, Standing, ToControl, ToShard, Turns};
+use crate::links::{ControlSender, Links, ShardSender, Standing, ToControl, ToShard, Turns};
 use crate::peers::{ControlPeers, RaftCaller, accept, keep_voters_in_reach, raft_calls};
+use crate::seats::Seats;
+use crate::shard_loads::ShardLoads;
 use crate::shard_thread::{self, ShardStart, ShardThreads};
 use crate::status::Status;
 
@@ -237,7 +239,7 @@ impl Running {
             idle: config.connection_idle,
         });
         let seats = Seats::new(config.connections_max);
-        let crowds = Crowds::of(count);
+        let loads = ShardLoads::new(count);
         let mut shards = ShardThreads::new(hold);
         for (number, inbox) in (0..count).zip(receivers) {
             let (wake, disk_wake) = waker();
@@ -245,7 +247,7 @@ impl Running {
                 shard: ShardId(number),
                 control: control.clone(),
                 shards: senders.clone(),
-                crowds: crowds.clone(),
+                loads: loads.clone(),
             };
             let start = ShardStart {
                 config: boot::shard_config(config, home.format.broker, home.clean, number, count),
@@ -503,50 +505,4 @@ fn status(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use disk::DirectoryLock;
-
-    use super::*;
-
-    const SHARDS: usize = 3;
-
-    /// How many threads of this process are shards'; no other test here has any.
-    fn shards() -> usize {
-        let all = fs::read_dir("/proc/self/task").unwrap();
-        // One that ends meanwhile has no name any more.
-        let names = all.filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok());
-        names.filter(|name| name.starts_with("shard-")).count()
-    }
-
-    fn config(directory: &str) -> Config {
-        let setting = |name: &str| match name {
-            "data-dir" => Some(directory.to_owned()),
-            "listen" | "replica-listen" | "http-listen" => Some("127.0.0.1:0".to_owned()),
-            "shards" => Some(SHARDS.to_string()),
-            _ => None,
-        };
-        Config::load(None, |_| None, setting).unwrap()
-    }
-
-    #[tokio::test]
-    async fn however_a_broker_ends_it_leaves_no_shard_and_its_directory_free() {
-        let directory = tempfile::tempdir().unwrap();
-        let poisoned = ToControl::Ended(ExitCode::DirectoryPoisoned);
-        for (end, code) in [(ToControl::Stop, ExitCode::Clean), (poisoned, ExitCode::DirectoryPoisoned)] {
-            let broker = Broker::start(config(directory.path().to_str().unwrap())).unwrap();
-            broker.ready().await.unwrap();
-            assert_eq!(shards(), SHARDS);
-            assert!(broker.control.send(end).is_ok());
-            assert_eq!(broker.wait(), code);
-            assert_eq!(DirectoryLock::holder(directory.path()).unwrap(), None);
-            // The system may show a thread a moment longer than it is waited for.
-            let ended = Instant::now();
-            while shards() > 0 {
-                assert!(ended.elapsed() < Duration::from_secs(60), "a shard goes on");
-                thread::yield_now();
-            }
-        }
-    }
-}
+mod tests;

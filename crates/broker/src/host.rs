@@ -25,13 +25,13 @@ use crate::replication::{self, Replication};
 /// A shard is idle when nothing has happened for this long (a guess: several times the pause between two bursts of a client).
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Where a connection comes from.
+/// How a connection comes to a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum Entry {
     /// A client has just come in.
-    Outside,
-    /// A shard of this broker has handed it on.
-    Shard,
+    New,
+    /// Another shard of this broker has handed it on.
+    Moved,
 }
 
 /// A shard with its connections. Lives on one thread; tasks share it as `Rc`.
@@ -109,16 +109,16 @@ where
     }
 
     /// A client came in, or goes on here.
-    pub(crate) fn open(self: &Rc<Self>, door: Door, origin: Origin) -> (ConnectionId, Rc<Outlet<D::File>>) {
+    pub(crate) fn open(self: &Rc<Self>, door: Door, entry: Entry) -> (ConnectionId, Rc<Outlet<D::File>>) {
         let id = self.next_connection();
         let outlet = Rc::new(Outlet::new());
         self.state.borrow_mut().outlets.insert(id, outlet.clone());
-        self.with(|shard, now| match origin {
-            Origin::Outside => {
-                self.links.crowds.come(self.links.shard);
+        self.with(|shard, now| match entry {
+            Entry::New => {
+                self.links.loads.opened(self.links.shard);
                 shard.handle_connection_opened(now, id, door);
             }
-            Origin::Shard => shard.handle_connection_moved(now, id, door),
+            Entry::Moved => shard.handle_connection_moved(now, id, door),
         });
         (id, outlet)
     }
@@ -164,7 +164,7 @@ where
     /// A client is gone.
     pub(crate) fn closed(self: &Rc<Self>, id: ConnectionId) {
         if self.state.borrow_mut().outlets.remove(&id).is_some() {
-            self.links.crowds.leave(self.links.shard);
+            self.links.loads.closed(self.links.shard);
             self.with(|shard, now| shard.handle_connection_closed(now, id));
         }
     }
@@ -176,7 +176,7 @@ where
     /// A connection ends on its way to a shard.
     pub(crate) fn lose(&self, on_its_way_to: ShardId, why: &io::Error) {
         tracing::warn!("a connection ends on its way to shard {on_its_way_to}: {why}");
-        self.links.crowds.leave(on_its_way_to);
+        self.links.loads.closed(on_its_way_to);
     }
 
     /// Hands on what [`Outlet::handed_on`] told.
@@ -268,13 +268,13 @@ where
             }
             ShardAction::Close { connection, reason } => {
                 if let Some(outlet) = state.outlets.remove(&connection) {
-                    self.links.crowds.leave(self.links.shard);
+                    self.links.loads.closed(self.links.shard);
                     tracing::info!("connection {} is closed: {reason}", connection.0);
                     outlet.close(reason);
                 }
             }
             ShardAction::Move { connection, door, to } => {
-                if !self.links.crowds.go(self.links.shard, to) {
+                if !self.links.loads.try_move(self.links.shard, to) {
                     state.shard.handle_connection_kept(self.clock.now(), connection, door);
                 } else if let Some(outlet) = state.outlets.remove(&connection) {
                     outlet.hand_on(to);

@@ -5,7 +5,7 @@
 //! thread "shard-N"   one Shard: its clients' connections, its partitions, its replication streams
 //! thread of the disk group commit and cold reads (crate `disk`)
 //! ```
-//! Threads share nothing but channels; each runs a current-thread runtime on which everything is a task that calls
+//! Threads share channels and two counts of connections (`shard_loads`, `seats`), nothing else; each runs a current-thread runtime on which everything is a task that calls
 //! into the thread's one value and carries out what that wants.
 
 mod boot;
@@ -27,6 +27,8 @@ mod links;
 mod peers;
 mod random;
 mod replication;
+mod seats;
+mod shard_loads;
 mod shard_thread;
 mod status;
 

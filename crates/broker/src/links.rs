@@ -1,8 +1,7 @@
-//! The channels between the threads of one broker. Nothing is shared but these.
+//! The channels between the threads of one broker. Beside these they share only counts of connections: [`ShardLoads`] and
+//! [`Seats`](crate::seats::Seats).
 
 use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broker_core::control::ControlStatus;
 use broker_core::{ControlRequest, ExitCode, PeerMessage, ShardGauges, ShardId, ShardMessage, ShardMetrics};
@@ -11,8 +10,9 @@ use replica::Arrival;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::browser::Seat;
 use crate::http::WebSocket;
+use crate::seats::Seat;
+use crate::shard_loads::ShardLoads;
 
 /// What other threads hand to a shard's.
 pub(crate) enum ToShard<F> {
@@ -84,44 +84,7 @@ pub(crate) struct Links<F> {
     pub(crate) shard: ShardId,
     pub(crate) control: ControlSender,
     pub(crate) shards: Vec<ShardSender<F>>,
-    pub(crate) crowds: Crowds,
-}
-
-/// How many connections each shard has; all of them see it.
-#[derive(Clone, Debug)]
-pub(crate) struct Crowds(Arc<[AtomicUsize]>);
-
-/// A shard takes connections of another while it has at most so many more (a guess): a partition that everybody uses is not to
-/// gather all of them on one thread.
-const CROWDED_BY: usize = 4;
-
-impl Crowds {
-    pub(crate) fn of(shards: u16) -> Self {
-        Self((0..shards).map(|_| AtomicUsize::new(0)).collect())
-    }
-
-    fn at(&self, shard: ShardId) -> &AtomicUsize {
-        self.0.get(usize::from(shard.0)).expect("there is a number for each shard")
-    }
-
-    pub(crate) fn come(&self, shard: ShardId) {
-        self.at(shard).fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn leave(&self, shard: ShardId) {
-        self.at(shard).fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Counts a connection of `from` at `to` from now on, if that is not crowded: whether it is not.
-    pub(crate) fn go(&self, from: ShardId, to: ShardId) -> bool {
-        let most = self.at(from).load(Ordering::Relaxed) + CROWDED_BY;
-        let one_more = |number: usize| (number < most).then_some(number + 1);
-        let goes = self.at(to).fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok();
-        if goes {
-            self.leave(from);
-        }
-        goes
-    }
+    pub(crate) loads: ShardLoads,
 }
 
 impl<F> Links<F> {
@@ -157,24 +120,5 @@ impl Turns {
     pub(crate) fn next<'a, F>(&mut self, shards: &'a [ShardSender<F>]) -> &'a ShardSender<F> {
         self.next = (self.next + 1) % shards.len();
         shards.get(self.next).expect("the remainder is below the length, and a broker has a shard")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shard_takes_connections_of_another_until_it_is_crowded() {
-        let crowds = Crowds::of(2);
-        let (from, to) = (ShardId(0), ShardId(1));
-        let numbers = || [from, to].map(|shard| crowds.at(shard).load(Ordering::Relaxed));
-        (0..CROWDED_BY).for_each(|_| crowds.come(from));
-        while crowds.go(from, to) {}
-        assert_eq!(numbers(), [0, CROWDED_BY]);
-        crowds.come(from);
-        crowds.come(to);
-        assert!(!crowds.go(from, to));
-        assert_eq!(numbers(), [1, CROWDED_BY + 1]);
     }
 }

@@ -12,7 +12,7 @@ use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
 
-use crate::browser::{Rules, Seats};
+use crate::browser::Rules;
 use crate::carrier::{self, Served};
 use crate::clock::Clock;
 use crate::doors::{self, ClientTls, Shared};
@@ -20,6 +20,7 @@ use crate::hold::Hold;
 use crate::host::Host;
 use crate::links::{Links, ShardReceiver, ToShard};
 use crate::replication::{self, Replication};
+use crate::seats::Seats;
 
 /// Messages of other threads that are worked on as one burst, before sockets and timers have their turn again (a guess).
 const BURST_MAX: usize = 256;

@@ -135,7 +135,7 @@ impl<D: Disk> Shard<D> {
             self.start_request(id, sequence, &frame);
         }
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        if let Some(to) = connection.pulled_from(self.core.config.shard) {
+        if let Some(to) = connection.shard_to_move_to(self.core.config.shard) {
             return self.move_connection(id, to);
         }
         let full = connection.is_full();

@@ -1,8 +1,7 @@
 //! A connection goes to the shard whose partitions it is used for.
 
-use highwater_broker_core::{CloseReason, ConnectionId, Door, DoorKind, ShardId, ShardMessage, shard_of};
+use highwater_broker_core::{CloseReason, ConnectionId, Door, DoorKind, ShardId, ShardMessage};
 use kafka_wire::messages::fetch::FetchResponse;
-use log_core::{PartitionIndex, TopicPartition};
 
 use crate::support::Cluster;
 use crate::support::client::*;
@@ -10,20 +9,6 @@ use crate::support::client::*;
 const TCP: Door = Door { kind: DoorKind::Tcp, ..Door::MEMORY };
 /// More than a connection needs to be drawn to a shard.
 const MANY: i64 = 200;
-
-/// A broker of two shards with a topic, and a partition of it on either of them.
-fn two_shards() -> (Cluster, [i32; 2]) {
-    let mut cluster = Cluster::with(1, 2, &[]);
-    let topic_id = cluster.create_topic("t", 8, 1, &[]);
-    let on = |shard| {
-        let mut all = (0..8).filter(|number| {
-            let partition = TopicPartition { topic_id, partition: PartitionIndex(*number) };
-            shard_of(partition, 2) == ShardId(shard)
-        });
-        all.next().expect("one of eight is there")
-    };
-    (cluster, [on(0), on(1)])
-}
 
 fn produce(cluster: &mut Cluster, connection: ConnectionId, partition: i32) -> i64 {
     cluster.send(1, connection, 9, &produce_request("t", partition, 1, batch(&["x"])));
@@ -33,7 +18,7 @@ fn produce(cluster: &mut Cluster, connection: ConnectionId, partition: i32) -> i
 
 #[test]
 fn a_connection_moves_once_to_the_shard_of_the_partition_that_it_writes_to() {
-    let (mut cluster, [_, there]) = two_shards();
+    let (mut cluster, [_, there]) = Cluster::two_shards();
     let connection = cluster.open_at(1, ShardId(0), TCP);
     for offset in 0..MANY {
         assert_eq!(produce(&mut cluster, connection, there), offset);
@@ -51,7 +36,7 @@ fn a_connection_moves_once_to_the_shard_of_the_partition_that_it_writes_to() {
 
 #[test]
 fn a_connection_that_is_kept_goes_on_where_it_is() {
-    let (mut cluster, [_, there]) = two_shards();
+    let (mut cluster, [_, there]) = Cluster::two_shards();
     cluster.broker(1).keeps = true;
     let connection = cluster.open_at(1, ShardId(0), TCP);
     for offset in 0..MANY {
@@ -65,7 +50,7 @@ fn a_connection_that_is_kept_goes_on_where_it_is() {
 
 #[test]
 fn who_comes_while_the_broker_stops_is_closed() {
-    let (mut cluster, _) = two_shards();
+    let (mut cluster, _) = Cluster::two_shards();
     let now = cluster.now;
     let shard = &mut cluster.broker(1).shards[0];
     shard.handle_message(now, ShardMessage::Stop);
@@ -80,7 +65,7 @@ fn who_comes_while_the_broker_stops_is_closed() {
 
 #[test]
 fn a_consumer_moves_too_and_misses_nothing() {
-    let (mut cluster, [there, _]) = two_shards();
+    let (mut cluster, [there, _]) = Cluster::two_shards();
     let connection = cluster.open_at(1, ShardId(1), TCP);
     for offset in 0..MANY {
         // The poll waits; what it waits for comes by another connection.
@@ -96,7 +81,7 @@ fn a_consumer_moves_too_and_misses_nothing() {
 
 #[test]
 fn a_connection_that_is_used_for_both_shards_stays() {
-    let (mut cluster, [here, there]) = two_shards();
+    let (mut cluster, [here, there]) = Cluster::two_shards();
     let connection = cluster.open_at(1, ShardId(0), TCP);
     for _ in 0..MANY {
         produce(&mut cluster, connection, there);
@@ -108,7 +93,7 @@ fn a_connection_that_is_used_for_both_shards_stays() {
 
 #[test]
 fn only_a_plain_socket_moves() {
-    let (mut cluster, [_, there]) = two_shards();
+    let (mut cluster, [_, there]) = Cluster::two_shards();
     for kind in [DoorKind::Tls, DoorKind::Quic, DoorKind::WebTransport, DoorKind::WebSocket] {
         let connection = cluster.open_at(1, ShardId(0), Door { kind, ..Door::MEMORY });
         for _ in 0..MANY {

@@ -2,24 +2,13 @@
 
 use std::time::Duration;
 
-use highwater_broker_core::{ConnectionId, Door, ShardId, shard_of};
-use log_core::{PartitionIndex, TopicPartition};
+use highwater_broker_core::{ConnectionId, Door, ShardId};
 
 use crate::support::Cluster;
 use crate::support::client::*;
 
 const HERE: ShardId = ShardId(0);
 const THERE: ShardId = ShardId(1);
-
-/// A broker of two shards, and a partition of its topic that lives on the second.
-fn two_shards() -> (Cluster, i32) {
-    let mut cluster = Cluster::with(1, 2, &[]);
-    let topic_id = cluster.create_topic("t", 8, 1, &[]);
-    let is_there =
-        |number: &i32| shard_of(TopicPartition { topic_id, partition: PartitionIndex(*number) }, 2) == THERE;
-    let partition = (0..8).find(is_there).expect("one of eight is there");
-    (cluster, partition)
-}
 
 /// A client of the first shard that waits five minutes for the first record.
 fn poll(cluster: &mut Cluster, partition: i32) -> ConnectionId {
@@ -41,7 +30,7 @@ fn waiting(cluster: &mut Cluster) -> u64 {
 
 #[test]
 fn a_fetch_that_waits_goes_with_its_connection() {
-    let (mut cluster, partition) = two_shards();
+    let (mut cluster, [_, partition]) = Cluster::two_shards();
     let connection = poll(&mut cluster, partition);
     cluster.run();
     assert_eq!((waiting(&mut cluster), cluster.broker(1).told), (1, 3), "read, answered, watched");
@@ -54,7 +43,7 @@ fn a_fetch_that_waits_goes_with_its_connection() {
 
 #[test]
 fn a_fetch_whose_client_left_while_it_was_read_does_not_begin_to_wait() {
-    let (mut cluster, partition) = two_shards();
+    let (mut cluster, [_, partition]) = Cluster::two_shards();
     let connection = poll(&mut cluster, partition);
     cluster.leave(1, HERE, connection);
     cluster.run();
@@ -63,7 +52,7 @@ fn a_fetch_whose_client_left_while_it_was_read_does_not_begin_to_wait() {
 
 #[test]
 fn a_connection_that_the_broker_closes_takes_its_fetches_along() {
-    let (mut cluster, partition) = two_shards();
+    let (mut cluster, [_, partition]) = Cluster::two_shards();
     let connection = poll(&mut cluster, partition);
     cluster.run();
     assert_eq!(waiting(&mut cluster), 1);
@@ -75,7 +64,7 @@ fn a_connection_that_the_broker_closes_takes_its_fetches_along() {
 
 #[test]
 fn a_fetch_that_is_woken_says_nothing_about_the_partition_that_woke_it() {
-    let (mut cluster, partition) = two_shards();
+    let (mut cluster, [_, partition]) = Cluster::two_shards();
     let connection = poll(&mut cluster, partition);
     cluster.run();
     produce_there(&mut cluster, partition);
@@ -85,7 +74,7 @@ fn a_fetch_that_is_woken_says_nothing_about_the_partition_that_woke_it() {
 
 #[test]
 fn a_fetch_whose_time_is_up_watches_no_longer() {
-    let (mut cluster, partition) = two_shards();
+    let (mut cluster, [_, partition]) = Cluster::two_shards();
     let connection = cluster.open_at(1, HERE, Door::MEMORY);
     cluster.send(1, connection, 12, &fetch_request("t", partition, 0, 100));
     cluster.run();

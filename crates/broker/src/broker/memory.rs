@@ -20,8 +20,9 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::control_host::ControlHost;
 use crate::joining::Gate;
-use crate::links::{ControlSender, Crowds, Links, Standing, ToControl, ToShard};
+use crate::links::{ControlSender, Links, Standing, ToControl, ToShard};
 use crate::peers::ControlPeers;
+use crate::shard_loads::ShardLoads;
 use crate::shard_thread;
 
 /// The thread of a broker in memory: Control and its one shard together.
@@ -61,8 +62,8 @@ pub(super) fn serve(
             clock,
             standing,
         );
-        let (shards, crowds) = (vec![sender.clone()], Crowds::of(1));
-        let links = Links { shard: ShardId(0), control, shards, crowds };
+        let (shards, loads) = (vec![sender.clone()], ShardLoads::new(1));
+        let links = Links { shard: ShardId(0), control, shards, loads };
         let shard = shard_config();
         spawn_local(shard_thread::serve_memory(shard, disk, links, receiver, clock));
         let (connect, mut arriving) = mpsc::unbounded_channel();

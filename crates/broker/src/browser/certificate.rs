@@ -30,7 +30,9 @@ use crate::error::CertificateError;
 /// Where they are kept, within the log directory.
 pub(crate) const FILE: &str = "tls/browser.pem";
 
+/// An hour in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
+/// A day in milliseconds.
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// How long a certificate is valid. Browsers allow 14 days.

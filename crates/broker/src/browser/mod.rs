@@ -3,14 +3,12 @@
 mod certificate;
 mod keeper;
 mod origin;
-mod seats;
 mod shown;
 
 use std::time::Duration;
 
 pub(crate) use keeper::Keeper;
 pub(crate) use origin::{Origins, Visit};
-pub(crate) use seats::{Seat, Seats};
 pub(crate) use shown::Shown;
 
 /// The rules of every door by which pages come in; shared by all threads.

@@ -81,6 +81,7 @@ fn name_of(host: &str) -> &str {
 
 /// What goes into an answer and the log has a bound.
 fn shortened(text: &str) -> String {
+    /// Of a longer origin the beginning is told.
     const CHARACTERS_MAX: usize = 200;
     text.chars().take(CHARACTERS_MAX).collect()
 }

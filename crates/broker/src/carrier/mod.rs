@@ -1,9 +1,9 @@
 //! What carries Kafka frames between clients and a shard. Each connection is served by one task on its shard's thread.
 
+mod busy_poll;
 mod ended;
 mod file;
-mod linger;
-mod lull;
+mod idle;
 mod outlet;
 pub(crate) mod stream;
 pub(crate) mod tcp;

@@ -8,10 +8,10 @@ use kafka_wire::{FrameReader, Segment};
 use log_store::Disk;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::lull::Lull;
+use super::idle::IdleWatch;
 use super::outlet::Outlet;
 use super::{Ended, Served, chunk_bytes, chunks};
-use crate::host::{Host, Origin};
+use crate::host::{Entry, Host};
 use broker_core::{CloseReason, ConnectionId, Door};
 
 /// Serves one connection until either side ends it.
@@ -25,7 +25,7 @@ where
     D: Disk + 'static,
     D::File: Served,
 {
-    let (id, outlet) = host.open(door, Origin::Outside);
+    let (id, outlet) = host.open(door, Entry::New);
     let ended = tokio::select! {
         ended = read(&host, reader, id, door, &outlet) => ended.unwrap_or_else(Ended::from),
         ended = write(&host, writer, id, chunk_bytes(door.kind), &outlet) => ended.map_or_else(Ended::from, Ended::from),
@@ -48,13 +48,13 @@ where
     D::File: Served,
 {
     let mut frames = FrameReader::new(host.limits(door.kind).request_bytes_max);
-    let mut lull = Lull::default();
+    let mut idle = IdleWatch::default();
     loop {
         outlet.may_read().await;
         if outlet.closing().is_some() {
             return std::future::pending().await;
         }
-        let read = lull.read(&mut frames, FrameReader::release, |frames, cx| {
+        let read = idle.read(&mut frames, FrameReader::release, |frames, cx| {
             pin!(reader.read_buf(&mut frames.spare())).poll(cx)
         });
         if read.await? == 0 {
@@ -151,15 +151,16 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::config::Config;
-    use crate::links::{Crowds, Links};
+    use crate::links::Links;
     use crate::replication::Replication;
+    use crate::shard_loads::ShardLoads;
 
     fn host() -> Rc<Host<MemoryDisk>> {
         let links = Links {
             shard: ShardId(0),
             control: mpsc::unbounded_channel().0,
             shards: vec![mpsc::unbounded_channel().0],
-            crowds: Crowds::of(1),
+            loads: ShardLoads::new(1),
         };
         let config = crate::boot::shard_config(&Config::default(), BrokerId(1), true, 0, 1);
         let (limits, clock) = (config.limits, Clock::start());

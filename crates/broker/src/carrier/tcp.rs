@@ -11,11 +11,11 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::linger::Linger;
-use super::lull::Lull;
+use super::busy_poll::BusyPoll;
+use super::idle::IdleWatch;
 use super::outlet::Outlet;
 use super::{Ended, Served};
-use crate::host::{Host, Origin};
+use crate::host::{Entry, Host};
 use broker_core::{ConnectionId, Door, DoorKind, ShardId};
 
 /// Pieces that one `sendmsg` takes. Far below the system's limit of 1,024; more gains nothing.
@@ -30,18 +30,18 @@ pub(crate) async fn serve<D>(
     host: &Rc<Host<D>>,
     stream: &TcpStream,
     frames: &mut FrameReader,
-    origin: Origin,
+    entry: Entry,
 ) -> Option<ShardId>
 where
     D: Disk + 'static,
     D::File: Served,
 {
     let door = Door { kind: DoorKind::Tcp, local: stream.local_addr().ok(), peer: stream.peer_addr().ok() };
-    let (id, outlet) = host.open(door, origin);
-    let linger = Linger::default();
+    let (id, outlet) = host.open(door, entry);
+    let connection = Connection { host, stream, id, outlet: &outlet, polling: BusyPoll::default() };
     let ended = tokio::select! {
-        ended = read(host, stream, frames, id, &outlet, &linger) => ended,
-        ended = write(host, stream, id, &outlet, &linger) => ended,
+        ended = connection.read(frames) => ended,
+        ended = connection.write() => ended,
         reason = outlet.overdue() => reason.into(),
         to = outlet.handed_on() => {
             tracing::debug!("connection {} from {:?} goes on at shard {to}", id.0, door.peer);
@@ -53,79 +53,75 @@ where
     None
 }
 
-async fn read<D>(
-    host: &Rc<Host<D>>,
-    stream: &TcpStream,
-    frames: &mut FrameReader,
+/// A connection that is served here.
+struct Connection<'a, D: Disk> {
+    host: &'a Rc<Host<D>>,
+    stream: &'a TcpStream,
     id: ConnectionId,
-    outlet: &Outlet<D::File>,
-    linger: &Linger,
-) -> Ended
-where
-    D: Disk + 'static,
-    D::File: Served,
-{
-    let mut lull = Lull::default();
-    loop {
-        outlet.may_read().await;
-        if outlet.closing().is_some() {
-            return std::future::pending().await;
-        }
-        let readable = lull.read(frames, FrameReader::release, |_, cx| stream.poll_read_ready(cx)).await;
-        // What comes from now on, be it an end, is another shard's.
-        if outlet.is_handed_on() {
-            return std::future::pending().await;
-        }
-        if let Err(e) = readable {
-            return e.into();
-        }
-        match stream.try_read_buf(&mut frames.spare()) {
-            Ok(0) => return Ended::ByClient,
-            Ok(bytes) => match host.received(id, frames) {
-                Ok(requests) => linger.requested(Instant::now(), requests, bytes),
-                Err(e) => return e.into(),
-            },
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-            Err(e) => return e.into(),
-        }
-    }
+    outlet: &'a Outlet<D::File>,
+    polling: BusyPoll,
 }
 
-async fn write<D>(
-    host: &Rc<Host<D>>,
-    stream: &TcpStream,
-    id: ConnectionId,
-    outlet: &Outlet<D::File>,
-    linger: &Linger,
-) -> Ended
+impl<D> Connection<'_, D>
 where
     D: Disk + 'static,
     D::File: Served,
 {
-    loop {
-        outlet.ready.notified().await;
-        let (mut pieces, mut written) = (outlet.take(), 0);
-        while !pieces.is_empty() {
-            match stream.try_io(Interest::WRITABLE, || write_some(stream, &mut pieces)) {
-                Ok(n) => {
-                    written += n;
-                    host.written(id, n);
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    if let Err(e) = stream.writable().await {
-                        return e.into();
-                    }
-                }
+    async fn read(&self, frames: &mut FrameReader) -> Ended {
+        let mut idle = IdleWatch::default();
+        loop {
+            self.outlet.may_read().await;
+            if self.outlet.closing().is_some() {
+                return std::future::pending().await;
+            }
+            let readable =
+                idle.read(frames, FrameReader::release, |_, cx| self.stream.poll_read_ready(cx)).await;
+            // What comes from now on, be it an end, is another shard's.
+            if self.outlet.is_handed_on() {
+                return std::future::pending().await;
+            }
+            if let Err(e) = readable {
+                return e.into();
+            }
+            match self.stream.try_read_buf(&mut frames.spare()) {
+                Ok(0) => return Ended::ByClient,
+                Ok(bytes) => match self.host.received(self.id, frames) {
+                    Ok(requests) => self.polling.requested(Instant::now(), requests, bytes),
+                    Err(e) => return e.into(),
+                },
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) => return e.into(),
             }
-            pieces.extend(outlet.take());
         }
-        if let Some(reason) = outlet.closing() {
-            return reason.into();
-        }
-        if written > 0 {
-            linger.answered(Instant::now(), written);
-            linger.for_request(|| outlet.has_more()).await;
+    }
+
+    async fn write(&self) -> Ended {
+        let Self { host, stream, outlet, .. } = *self;
+        loop {
+            outlet.ready.notified().await;
+            let (mut pieces, mut written) = (outlet.take(), 0);
+            while !pieces.is_empty() {
+                match stream.try_io(Interest::WRITABLE, || write_some(stream, &mut pieces)) {
+                    Ok(n) => {
+                        written += n;
+                        host.written(self.id, n);
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                        if let Err(e) = stream.writable().await {
+                            return e.into();
+                        }
+                    }
+                    Err(e) => return e.into(),
+                }
+                pieces.extend(outlet.take());
+            }
+            if let Some(reason) = outlet.closing() {
+                return reason.into();
+            }
+            if written > 0 {
+                self.polling.answered(Instant::now(), written);
+                self.polling.wait(|| outlet.has_more()).await;
+            }
         }
     }
 }

@@ -94,7 +94,7 @@ settings! {
     "request-bytes-max" "SIZE" = "100MiB", "The largest request.",
         "Rarely; max.message.bytes of a topic is what limits records.", |c, t| c.request_bytes_max = bytes(t)?;
     "connections-max" "N" = "10000", "Clients at once, at all doors; a further one is refused.",
-        "With very many clients; each over TCP needs a file handle, and they get half of those that the system allows.", |c, t| c.connections_max = value::number(t, 1, 1_000_000)?;
+        "With very many clients; each over TCP needs a file descriptor, and they get half of those that the system allows.", |c, t| c.connections_max = value::number(t, 1, 1_000_000)?;
     "connection-idle" "DURATION" = "10m", "A connection that is silent for this long is closed.",
         "To match a firewall that forgets connections sooner.", |c, t| c.connection_idle = idle(t)?;
     "shutdown-timeout" "DURATION" = "30s", "How long a graceful stop may take to hand leaderships over.",

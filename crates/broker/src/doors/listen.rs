@@ -12,7 +12,7 @@ use crate::links::{ShardSender, ToShard, Turns};
 /// Connections that the system holds until they are accepted.
 const BACKLOG: i32 = 1_024;
 
-/// How long to wait when the process has no file handle left: accepting at once would only fail again.
+/// How long to wait when the process has no file descriptor left: accepting at once would only fail again.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Binds a listener. An IPv6 address of all interfaces takes IPv4 too.

@@ -16,7 +16,8 @@ pub(crate) use tls::ClientTls;
 pub(crate) use websocket::serve as websocket;
 pub(crate) use webtransport::{ALPN_HTTP3, PATH as WEBTRANSPORT_PATH};
 
-use crate::browser::{Rules, Seats};
+use crate::browser::Rules;
+use crate::seats::Seats;
 
 /// What every door of one shard needs beside the shard.
 pub(crate) struct Shared {

@@ -48,7 +48,9 @@ const NOT_SERVED: u32 = 1;
 /// Largest datagram that path discovery tries.
 const MTU_MAX: u16 = 6_500;
 
+/// Bytes that a native client may send on one stream before they are read (a guess: some large batches).
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+/// The same over all of its streams (a guess: two of those).
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 /// What the handshake grants to anyone, over all streams: a page stays with it.

@@ -10,10 +10,10 @@ use log_store::Disk;
 use tokio::net::TcpStream;
 
 use super::{ClientTls, Shared};
-use crate::browser::Seat;
 use crate::carrier::{self, Served};
-use crate::host::{Host, Origin};
+use crate::host::{Entry, Host};
 use crate::links::Moved;
+use crate::seats::Seat;
 
 /// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1). A Kafka frame begins with the high
 /// byte of its length, which is at most 6 below the 100 MiB limit.
@@ -32,7 +32,7 @@ where
         Ok(stream) => stream,
         Err(e) => return tracing::warn!("a connection cannot be watched: {e}"),
     };
-    let seat = match shared.seats.take_with_handle() {
+    let seat = match shared.seats.take_with_descriptor() {
         Ok(seat) => seat,
         Err(full) => return tracing::warn!("{:?} is not let in: {full}", stream.peer_addr().ok()),
     };
@@ -41,7 +41,7 @@ where
         Some(TLS_HANDSHAKE) => encrypted(host, &shared.tls, stream).await,
         Some(_) => {
             let frames = FrameReader::new(host.limits(DoorKind::Tcp).request_bytes_max);
-            settle(&host, Origin::Outside, stream, seat, frames).await;
+            serve_plain(&host, Entry::New, stream, seat, frames).await;
         }
         None => {}
     }
@@ -55,18 +55,23 @@ where
 {
     let Moved { stream, seat, frames } = moved;
     match TcpStream::from_std(stream) {
-        Ok(stream) => settle(&host, Origin::Shard, stream, seat, frames).await,
+        Ok(stream) => serve_plain(&host, Entry::Moved, stream, seat, frames).await,
         Err(e) => host.lose(host.shard_id(), &e),
     }
 }
 
 /// Serves a connection until it ends here, or goes on elsewhere.
-async fn settle<D>(host: &Rc<Host<D>>, origin: Origin, stream: TcpStream, seat: Seat, mut frames: FrameReader)
-where
+async fn serve_plain<D>(
+    host: &Rc<Host<D>>,
+    entry: Entry,
+    stream: TcpStream,
+    seat: Seat,
+    mut frames: FrameReader,
+) where
     D: Disk + 'static,
     D::File: Served,
 {
-    let Some(to) = carrier::tcp::serve(host, &stream, &mut frames, origin).await else { return };
+    let Some(to) = carrier::tcp::serve(host, &stream, &mut frames, entry).await else { return };
     match stream.into_std() {
         Ok(stream) => host.hand_on(to, Moved { stream, seat, frames }),
         Err(e) => host.lose(to, &e),

@@ -41,9 +41,10 @@ use self::answer::{Answer, json, not_allowed, text};
 use self::pace::Paced;
 use self::websocket::Carries;
 pub(crate) use self::websocket::{PATH as WEBSOCKET_PATH, Socket, WebSocket};
-use crate::browser::{Rules, Seats, Visit};
+use crate::browser::{Rules, Visit};
 use crate::doors::{TLS_HANDSHAKE, first_byte};
 use crate::error::CertificateError;
+use crate::seats::Seats;
 use crate::status::{Status, TokenRefused};
 
 /// A request's head must be there within this time (a guess: a person's slow link needs less).
@@ -117,8 +118,8 @@ async fn greet(stream: TcpStream, ends: Ends, site: Rc<Site>) {
 }
 
 async fn connection<S: Carries>(stream: S, ends: Ends, site: Rc<Site>) {
-    let answer = async move |request| answer::<S>(request, ends, &site).await;
-    if let Err(e) = converse(stream, answer).await {
+    let respond = async move |request| answer::<S>(request, ends, &site).await;
+    if let Err(e) = converse(stream, respond).await {
         tracing::debug!("HTTP connection from {} ended: {e}", ends.peer);
     }
 }
@@ -199,7 +200,7 @@ fn web_socket<S: Carries>(request: &mut Request<Incoming>, ends: Ends, site: &Rc
     if let Some(reason) = site.status.unready() {
         return text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n"));
     }
-    let seat = match site.seats.take_with_handle() {
+    let seat = match site.seats.take_with_descriptor() {
         Ok(seat) => seat,
         Err(full) => {
             tracing::warn!("{} is not let in: {full}", ends.peer);

@@ -18,7 +18,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::answer::{self, Answer};
 use super::pace::Paced;
-use crate::browser::Seat;
+use crate::seats::Seat;
 
 /// Where pages connect.
 pub(crate) const PATH: &str = "/ws";

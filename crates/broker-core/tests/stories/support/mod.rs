@@ -15,11 +15,12 @@ use coordinator_core::GroupConfig;
 use highwater_broker_core::message::RecoveredPartition;
 use highwater_broker_core::{
     CloseReason, ConnectionId, ControlRequest, Door, ExitCode, Limits, ReplicaKey, Shard, ShardAction,
-    ShardConfig, ShardId, ShardMessage,
+    ShardConfig, ShardId, ShardMessage, shard_of,
 };
 use kafka_wire::{Rope, Segment};
 use log_core::{
-    BrokerId, ClusterId, Frame, MetadataOffset, MonoTime, Now, Timestamp, TopicId, TopicPartition,
+    BrokerId, ClusterId, Frame, MetadataOffset, MonoTime, Now, PartitionIndex, Timestamp, TopicId,
+    TopicPartition,
 };
 use log_store::{Disk, MemoryDisk, MemoryFile};
 use metadata_core::record;
@@ -90,6 +91,20 @@ struct End {
 impl Cluster {
     pub(crate) fn new(brokers: i32) -> Self {
         Self::with(brokers, 1, &[])
+    }
+
+    /// A broker of two shards with a topic, and a partition of it on either of them.
+    pub(crate) fn two_shards() -> (Self, [i32; 2]) {
+        let mut cluster = Self::with(1, 2, &[]);
+        let topic_id = cluster.create_topic("t", 8, 1, &[]);
+        let on = |shard| {
+            let is_there = |number: &i32| {
+                let partition = TopicPartition { topic_id, partition: PartitionIndex(*number) };
+                shard_of(partition, 2) == ShardId(shard)
+            };
+            (0..8).find(is_there).expect("one of eight is there")
+        };
+        (cluster, [on(0), on(1)])
     }
 
     pub(crate) fn with(brokers: i32, shards: u16, configs: &[(&str, &str)]) -> Self {

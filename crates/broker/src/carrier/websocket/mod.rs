@@ -20,10 +20,10 @@ use tokio::time::{Instant, timeout};
 
 use self::frame::{Decoder, Event};
 use self::violation::Closing;
-use super::lull::Lull;
+use super::idle::IdleWatch;
 use super::outlet::CLOSE_GRACE;
 use super::{CHUNK_BYTES, Ended, Outlet, Served, chunks};
-use crate::host::{Host, Origin};
+use crate::host::{Entry, Host};
 
 /// How often a silent client is asked whether it is there: below the minute after which middle boxes forget a connection.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -85,7 +85,7 @@ where
     D::File: Served,
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (id, outlet) = host.open(door, Origin::Outside);
+    let (id, outlet) = host.open(door, Entry::New);
     let (mut reader, mut writer) = tokio::io::split(stream);
     let link = Link {
         host: &host,
@@ -126,7 +126,7 @@ where
         let frames = FrameReader::new(self.host.limits(self.door.kind).request_bytes_max);
         let mut buffers = Buffers { received: BytesMut::from(early), frames };
         let mut decoder = Decoder::default();
-        let mut lull = Lull::default();
+        let mut idle = IdleWatch::default();
         loop {
             if let Some(closing) = self.take(&mut decoder, &mut buffers) {
                 self.close(closing);
@@ -135,7 +135,7 @@ where
             if self.outlet.closing().is_some() || self.is_closing() {
                 return std::future::pending().await;
             }
-            let read = lull.read(&mut buffers, Buffers::release, |Buffers { received, .. }, cx| {
+            let read = idle.read(&mut buffers, Buffers::release, |Buffers { received, .. }, cx| {
                 received.reserve(READ_BYTES);
                 pin!(reader.read_buf(received)).poll(cx)
             });

@@ -1,5 +1,5 @@
-//! How many clients may be connected at once: as many as the setting says, and of those that need a file handle of their
-//! own no more than leave handles for the logs.
+//! How many clients may be connected at once: as many as the setting says, and of those that need a file descriptor of their
+//! own no more than leave descriptors for the logs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 #[derive(Clone, Debug)]
 pub(crate) struct Seats {
     all: Count,
-    with_handle: Count,
+    with_descriptor: Count,
 }
 
 /// How many of how many are taken.
@@ -37,30 +37,30 @@ pub(crate) enum Full {
     #[error("all {max} places for clients are taken: the setting connections-max of the broker limits them")]
     All { max: u32 },
     #[error(
-        "all {max} places for clients over TCP are taken: half of the file handles that the system lets the broker have"
+        "all {max} places for clients over TCP are taken: half of the file descriptors that the system lets the broker have"
     )]
-    Handles { max: u32 },
+    Descriptors { max: u32 },
 }
 
 impl Seats {
-    /// As many as asked for; those with a handle take up to half of the handles that this process may have now: logs need
+    /// As many as asked for; those with a descriptor take up to half of the descriptors that this process may have now: logs need
     /// theirs, and one that finds none takes no records.
     pub(crate) fn new(max: u32) -> Self {
-        let handles = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let seats = Self::with_handles(max, handles);
-        let over_tcp = seats.with_handle.max;
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let seats = Self::with_descriptors(max, descriptors);
+        let over_tcp = seats.with_descriptor.max;
         if over_tcp < max {
             tracing::warn!(
-                "connections-max is {max}, but only {over_tcp} clients have room over TCP: the system lets this process have {handles} file handles, and half of them are for logs"
+                "connections-max is {max}, but only {over_tcp} clients have room over TCP: the system lets this process have {descriptors} file descriptors, and half of them are for logs"
             );
         }
         seats
     }
 
-    fn with_handles(max: u32, handles: u64) -> Self {
-        let half = u32::try_from(handles / 2).unwrap_or(u32::MAX);
+    fn with_descriptors(max: u32, descriptors: u64) -> Self {
+        let half = u32::try_from(descriptors / 2).unwrap_or(u32::MAX);
         let count = |max| Count { taken: Arc::default(), max };
-        Self { all: count(max), with_handle: count(max.min(half)) }
+        Self { all: count(max), with_descriptor: count(max.min(half)) }
     }
 
     /// How many have one.
@@ -77,14 +77,15 @@ impl Seats {
         Ok(Seat { _places: (place, None) })
     }
 
-    /// A place for a client with a socket, and so a file handle, of its own.
+    /// A place for a client with a socket, and so a file descriptor, of its own.
     ///
     /// # Errors
     /// If there is none.
-    pub(crate) fn take_with_handle(&self) -> Result<Seat, Full> {
+    pub(crate) fn take_with_descriptor(&self) -> Result<Seat, Full> {
         let place = self.all.take().ok_or(Full::All { max: self.all.max })?;
-        let handle = self.with_handle.take().ok_or(Full::Handles { max: self.with_handle.max })?;
-        Ok(Seat { _places: (place, Some(handle)) })
+        let descriptor =
+            self.with_descriptor.take().ok_or(Full::Descriptors { max: self.with_descriptor.max })?;
+        Ok(Seat { _places: (place, Some(descriptor)) })
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_place_is_free_again_when_its_client_has_left() {
-        let seats = Seats::with_handles(2, 1_000);
+        let seats = Seats::with_descriptors(2, 1_000);
         let (first, second) = (seats.take().unwrap(), seats.take().unwrap());
         let full = seats.take().unwrap_err();
         assert!(full.to_string().contains("all 2 places") && full.to_string().contains("connections-max"));
@@ -119,15 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn clients_over_tcp_leave_half_of_the_file_handles_to_the_logs() {
-        let seats = Seats::with_handles(5, 4);
-        let first = seats.take_with_handle().unwrap();
-        let _second = seats.take_with_handle().unwrap();
-        assert_eq!(seats.take_with_handle().unwrap_err(), Full::Handles { max: 2 });
+    fn clients_over_tcp_leave_half_of_the_file_descriptors_to_the_logs() {
+        let seats = Seats::with_descriptors(5, 4);
+        let first = seats.take_with_descriptor().unwrap();
+        let _second = seats.take_with_descriptor().unwrap();
+        assert_eq!(seats.take_with_descriptor().unwrap_err(), Full::Descriptors { max: 2 });
         assert_eq!(seats.taken(), 2, "whoever is refused takes none");
         let _others = [seats.take().unwrap(), seats.take().unwrap(), seats.take().unwrap()];
         assert_eq!(seats.take().unwrap_err(), Full::All { max: 5 });
         drop(first);
-        assert!(seats.take_with_handle().is_ok());
+        assert!(seats.take_with_descriptor().is_ok());
     }
 }

@@ -13,14 +13,14 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// Watches one connection's reads. Its timer is not set anew for each of them: it looks now and then whether there were any.
 #[derive(Debug, Default)]
-pub(super) struct Lull {
+pub(super) struct IdleWatch {
     /// The next look; none while the client is silent.
     look: Option<Pin<Box<Sleep>>>,
     /// Whether anything came since the last one.
     came: bool,
 }
 
-impl Lull {
+impl IdleWatch {
     /// Waits until `read` gives something. While the client is silent, `release` follows each try that gives nothing.
     pub(super) async fn read<B, T>(
         &mut self,
@@ -65,8 +65,8 @@ mod tests {
     const FRAME_BYTES: usize = 1 << 20;
 
     /// Takes a large frame in, as a carrier does.
-    async fn receive(lull: &mut Lull, frames: &mut FrameReader) {
-        lull.read(frames, FrameReader::release, |frames, _| {
+    async fn receive(idle: &mut IdleWatch, frames: &mut FrameReader) {
+        idle.read(frames, FrameReader::release, |frames, _| {
             frames.extend(&u32::try_from(FRAME_BYTES).unwrap().to_be_bytes());
             frames.extend(&vec![7; FRAME_BYTES]);
             Poll::Ready(())
@@ -76,8 +76,8 @@ mod tests {
     }
 
     /// Lets time pass in which nothing comes; the room that the buffer has then for what comes next.
-    async fn rest(lull: &mut Lull, frames: &mut FrameReader, time: Duration) -> usize {
-        let nothing = lull.read(frames, FrameReader::release, |frames, _| {
+    async fn rest(idle: &mut IdleWatch, frames: &mut FrameReader, time: Duration) -> usize {
+        let nothing = idle.read(frames, FrameReader::release, |frames, _| {
             assert!(frames.spare().remaining_mut() > 0, "there is always room for a read");
             Poll::<()>::Pending
         });
@@ -87,21 +87,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_falls_silent_keeps_no_room_for_the_likes_of_its_last_frame() {
-        let (mut lull, mut frames) = (Lull::default(), FrameReader::new(2 * FRAME_BYTES));
-        receive(&mut lull, &mut frames).await;
-        assert!(rest(&mut lull, &mut frames, SILENCE / 2).await >= FRAME_BYTES);
-        receive(&mut lull, &mut frames).await;
-        assert!(rest(&mut lull, &mut frames, SILENCE * 3 / 4).await >= FRAME_BYTES, "it was not silent");
-        assert!(rest(&mut lull, &mut frames, SILENCE * 2).await < FRAME_BYTES / 8);
-        receive(&mut lull, &mut frames).await;
-        assert!(rest(&mut lull, &mut frames, SILENCE / 2).await >= FRAME_BYTES, "it is at work again");
+        let (mut idle, mut frames) = (IdleWatch::default(), FrameReader::new(2 * FRAME_BYTES));
+        receive(&mut idle, &mut frames).await;
+        assert!(rest(&mut idle, &mut frames, SILENCE / 2).await >= FRAME_BYTES);
+        receive(&mut idle, &mut frames).await;
+        assert!(rest(&mut idle, &mut frames, SILENCE * 3 / 4).await >= FRAME_BYTES, "it was not silent");
+        assert!(rest(&mut idle, &mut frames, SILENCE * 2).await < FRAME_BYTES / 8);
+        receive(&mut idle, &mut frames).await;
+        assert!(rest(&mut idle, &mut frames, SILENCE / 2).await >= FRAME_BYTES, "it is at work again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_came_of_a_frame_is_kept_however_long_the_rest_takes() {
-        let (mut lull, mut frames) = (Lull::default(), FrameReader::new(1000));
+        let (mut idle, mut frames) = (IdleWatch::default(), FrameReader::new(1000));
         frames.extend(b"\0\0\0\x04bo");
-        rest(&mut lull, &mut frames, 5 * SILENCE).await;
+        rest(&mut idle, &mut frames, 5 * SILENCE).await;
         frames.extend(b"dy");
         assert_eq!(frames.next_frame().unwrap().unwrap(), "body");
     }
