@@ -257,6 +257,7 @@ mod tests {
         assert!(refused("highwater consume t --from -5").contains("an offset is 0 or more"));
         assert!(refused("highwater topic create t --replication-factor 40000").contains("1..=32767"));
     }
+
     #[test]
     fn a_group_without_a_name_is_refused_by_every_command() {
         for line in [

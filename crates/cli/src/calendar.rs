@@ -1,6 +1,7 @@
 //! Dates and times in UTC, as people write them, from and to milliseconds since 1970 (the proleptic Gregorian
 //! calendar; leap seconds do not exist in Kafka's timestamps).
 
+/// A day in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 /// Days from 0000-03-01 to 1970-01-01.
 const EPOCH_DAYS: i64 = 719_468;

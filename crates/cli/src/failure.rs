@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use highwater_client::ClientError;
 use serde::Serialize;
 
-use crate::output::foreign::escaped;
+use crate::output::escaped::escaped;
 use crate::output::{Format, json_line};
 
 /// Why the program ends with another code than 0. The codes are part of the interface: scripts rely on them.

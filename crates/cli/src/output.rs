@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use self::foreign::escaped;
+use self::escaped::escaped;
 use crate::failure::Outcome;
 
-pub(crate) mod foreign;
+pub(crate) mod escaped;
 pub(crate) mod latency;
 pub(crate) mod number;
 pub(crate) mod progress;

@@ -69,8 +69,9 @@ extern "C" {
 
 /// A tab shares its memory with the page: less is fetched ahead than by a native client.
 const PREFETCH_BYTES_MAX: usize = 16 << 20;
+/// The most bytes that one Fetch asks for: a quarter of what is fetched ahead.
 const FETCH_BYTES_MAX: usize = 4 << 20;
-/// So for records that wait to be sent.
+/// The most bytes of records that wait to be sent.
 const BUFFER_BYTES_MAX: usize = 32 << 20;
 
 pub(crate) fn client_options(settings: &Settings) -> ClientOptions {

@@ -327,6 +327,7 @@ struct Writer<W> {
     written: u64,
 }
 
+/// Output that is gathered before it is written (a guess: what a pipe holds).
 const BUFFER_BYTES: usize = 64 * 1024;
 
 impl<W: Write> Writer<W> {

@@ -6,13 +6,13 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{self, Format, Paint, Report};
 
 /// What is gone.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Deleted {
-    deleted: Vec<Foreign>,
+    deleted: Vec<Escaped>,
     /// The code of the first failure, if there was one.
     #[serde(skip)]
     failed: Option<Code>,
@@ -39,7 +39,7 @@ pub(super) async fn delete_each(
     let (mut done, mut seen) = (Deleted::default(), BTreeSet::new());
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
         match delete(name).await {
-            Ok(true) => done.deleted.push(Foreign::of(name)),
+            Ok(true) => done.deleted.push(Escaped::of(name)),
             Ok(false) => {}
             Err(failure) => {
                 let _ = failure.report(beside, format);

@@ -9,7 +9,7 @@ use highwater_client::{ClientError, ErrorCode};
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::nearest::nearest;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{Format, Paint, number};
 use crate::session::Session;
 
@@ -82,10 +82,10 @@ impl fmt::Display for Chosen {
 
 /// A line for each partition that something was not done to, and why.
 fn left_out<'a>(
-    partitions: impl Iterator<Item = (&'a Foreign, u32, Option<Foreign>)>,
+    partitions: impl Iterator<Item = (&'a Escaped, u32, Option<Escaped>)>,
     paint: Paint,
 ) -> String {
-    let line = |(topic, partition, why): (&Foreign, u32, Option<Foreign>)| {
+    let line = |(topic, partition, why): (&Escaped, u32, Option<Escaped>)| {
         why.map(|why| format!("{topic} {partition}: {why}"))
     };
     paint.alarms(partitions.filter_map(line))

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::arguments::{Connection, Setting, timeout_of_records};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lines::{LineFault, LineReader, LineShape};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -138,7 +138,7 @@ impl From<AcksChoice> for Acks {
 
 #[derive(Debug, Serialize)]
 struct Produced {
-    topic: Foreign,
+    topic: Escaped,
     records: u64,
     /// Of keys, values and headers.
     bytes: u64,
@@ -436,7 +436,7 @@ impl Sending<'_> {
         self.progress.clear();
         let seconds = self.progress.elapsed().as_secs_f64();
         Ok(Produced {
-            topic: Foreign::of(self.topic),
+            topic: Escaped::of(self.topic),
             records: self.records,
             bytes: self.bytes,
             seconds,
@@ -492,7 +492,7 @@ mod tests {
     #[test]
     fn a_report_has_separators_units_and_a_rate() {
         let produced = Produced {
-            topic: Foreign::of("orders"),
+            topic: Escaped::of("orders"),
             records: 1_000_000,
             bytes: 6_888_896,
             seconds: 0.9,

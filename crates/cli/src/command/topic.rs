@@ -7,7 +7,7 @@ use highwater_client::{ConfigEntry, ConfigResource, ConfigSource};
 use serde::Serialize;
 
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{Format, number};
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ impl Topic {
 /// What most want to know of a topic, in one line.
 #[derive(Debug, Serialize)]
 struct Summary {
-    topic: Foreign,
+    topic: Escaped,
     partitions: usize,
     replication_factor: usize,
     /// Settings by Kafka's names, those that differ from the default marked.
@@ -54,8 +54,8 @@ struct Summary {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct SettingShown {
-    name: Foreign,
-    value: Option<Foreign>,
+    name: Escaped,
+    value: Option<Escaped>,
     /// Whether the topic has a value of its own.
     own: bool,
 }
@@ -63,7 +63,7 @@ struct SettingShown {
 impl SettingShown {
     fn of(entry: ConfigEntry) -> Self {
         let own = entry.source == ConfigSource::Topic;
-        Self { name: Foreign::of(entry.name), value: entry.value.map(Foreign::of), own }
+        Self { name: Escaped::of(entry.name), value: entry.value.map(Escaped::of), own }
     }
 }
 
@@ -85,13 +85,13 @@ impl Summary {
         parts.join(", ")
     }
 
-    fn value(&self, name: &str) -> Option<&Foreign> {
+    fn value(&self, name: &str) -> Option<&Escaped> {
         let setting = self.settings.iter().find(|setting| setting.name.as_sent() == name)?;
         setting.value.as_ref()
     }
 }
 
-fn retention(millis: &Foreign) -> String {
+fn retention(millis: &Escaped) -> String {
     match millis.as_sent().parse::<i64>() {
         Ok(millis) if millis >= 0 => number::duration(Duration::from_millis(millis.unsigned_abs())),
         Ok(_) => "for ever".to_owned(),
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn a_topic_in_one_line() {
         let setting = |name: &str, value: &str| SettingShown {
-            name: Foreign::of(name),
-            value: Some(Foreign::of(value)),
+            name: Escaped::of(name),
+            value: Some(Escaped::of(value)),
             own: false,
         };
         let mut summary = Summary {
-            topic: Foreign::of("orders"),
+            topic: Escaped::of("orders"),
             partitions: 6,
             replication_factor: 3,
             settings: vec![setting("min.insync.replicas", "2"), setting("retention.ms", "604800000")],

@@ -130,6 +130,8 @@ export class World {
       encoding: 'utf8',
       timeout: 60_000,
     });
+    // A command that reads nothing may have ended by now.
+    running.child.stdin.on('error', () => {});
     running.child.stdin.end(input ?? '');
     return running.then(({ stdout }) => stdout);
   }

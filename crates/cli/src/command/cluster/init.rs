@@ -8,7 +8,7 @@ use log_core::BrokerId;
 use serde::Serialize;
 
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::escaped;
+use crate::output::escaped::escaped;
 use crate::output::{self, Format, Paint, Report};
 
 /// Format the data directory of a new cluster's first node, and make tokens for the others

@@ -22,6 +22,7 @@ pub(super) struct NodeHttp {
     http: String,
 }
 
+/// How long a node may take to answer over HTTP (a guess).
 const LIMIT: Duration = Duration::from_secs(15);
 /// An answer is far shorter.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;

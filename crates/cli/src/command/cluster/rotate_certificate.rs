@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::node_http::NodeHttp;
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{self, Format, Paint, Report};
 
 /// Show browsers the next certificate of a node at once
@@ -20,7 +20,7 @@ pub(crate) struct RotateCertificate {
 
 #[derive(Debug, Serialize)]
 struct Rotated {
-    answer: Foreign,
+    answer: Escaped,
 }
 
 impl Report for Rotated {
@@ -31,7 +31,7 @@ impl Report for Rotated {
 
 impl RotateCertificate {
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let answer = Foreign::of(self.node.post("/certificate/rotate")?);
+        let answer = Escaped::of(self.node.post("/certificate/rotate")?);
         output::show(&Rotated { answer }, format)
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::arguments::Connection;
 use crate::damage;
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside_answered, block_on};
@@ -27,7 +27,7 @@ pub(crate) struct Status {
 
 #[derive(Debug, Serialize)]
 struct Shown {
-    cluster_id: Option<Foreign>,
+    cluster_id: Option<Escaped>,
     /// The node that leads the metadata quorum; -1 if none does.
     controller: i32,
     nodes: Vec<Node>,
@@ -48,8 +48,8 @@ struct Shown {
 #[derive(Debug, Serialize)]
 struct Node {
     id: i32,
-    address: Foreign,
-    rack: Option<Foreign>,
+    address: Escaped,
+    rack: Option<Escaped>,
     /// Whether it belongs to the cluster and is not alive, or has not come up yet.
     down: bool,
     /// Whether it has answered a question of this command.
@@ -62,7 +62,7 @@ struct Node {
     replicas: usize,
     /// The SHA-256 of its certificates for browsers, the present one first, then the next; none where a certificate of the
     /// user's own serves.
-    browser_certificates: Vec<Foreign>,
+    browser_certificates: Vec<Escaped>,
 }
 
 impl Report for Shown {
@@ -181,7 +181,7 @@ async fn quorum(session: &Session) -> Result<Option<QuorumDescription>, ClientEr
 const CERTIFICATES: &str = "browser.certificates.sha256";
 
 /// By node. One that does not tell has none, and one that does not answer is left out.
-async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<Foreign>> {
+async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeMap<i32, Vec<Escaped>> {
     let asked = cluster.brokers.iter().map(|broker| async {
         let admin = session.admin();
         (broker.id, aside_answered(admin.describe_configs(ConfigResource::Broker(broker.id))).await)
@@ -191,7 +191,7 @@ async fn certificates(session: &Session, cluster: &ClusterDescription) -> BTreeM
         let Some(entries) = entries else { continue };
         let told = entries.iter().find(|entry| &*entry.name == CERTIFICATES);
         let hashes = told.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
-        let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(Foreign::of);
+        let hashes = hashes.split(',').filter(|hash| !hash.is_empty()).map(Escaped::of);
         all.insert(id, hashes.collect());
     }
     all
@@ -209,7 +209,7 @@ fn summed_up(
     cluster: &ClusterDescription,
     quorum: Option<&QuorumDescription>,
     topics: &[TopicDescription],
-    certificates: &BTreeMap<i32, Vec<Foreign>>,
+    certificates: &BTreeMap<i32, Vec<Escaped>>,
 ) -> Shown {
     let partitions: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
     let live_nodes = damage::live(cluster);
@@ -217,8 +217,8 @@ fn summed_up(
     let votes = |id: i32| quorum.map(|quorum| quorum.voters.iter().any(|voter| voter.id == id));
     let node = |broker: &highwater_client::BrokerDescription, down| Node {
         id: broker.id,
-        address: Foreign::of(format!("{}:{}", broker.host, broker.port)),
-        rack: broker.rack.as_deref().map(Foreign::of),
+        address: Escaped::of(format!("{}:{}", broker.host, broker.port)),
+        rack: broker.rack.as_deref().map(Escaped::of),
         down,
         answers: !down && certificates.contains_key(&broker.id),
         voter: votes(broker.id),
@@ -236,7 +236,7 @@ fn summed_up(
     let is_silent = |id: &i32| nodes.iter().any(|node| node.id == *id && !node.answers);
     let answering = voters.iter().filter(|id| !is_silent(id)).count();
     Shown {
-        cluster_id: cluster.cluster_id.as_deref().map(Foreign::of),
+        cluster_id: cluster.cluster_id.as_deref().map(Escaped::of),
         controller: controller.unwrap_or(-1),
         nodes,
         topics: topics.len(),
@@ -304,7 +304,7 @@ mod tests {
             partitions: vec![partition(0, Some(1), &[1, 2]), partition(1, None, &[2])],
         };
         let certificates = BTreeMap::from([
-            (1, vec![Foreign::of("ab".repeat(32)), Foreign::of("cd".repeat(32))]),
+            (1, vec![Escaped::of("ab".repeat(32)), Escaped::of("cd".repeat(32))]),
             (2, Vec::new()),
         ]);
         summed_up(&cluster, Some(&quorum), &[topic], &certificates)
@@ -329,8 +329,8 @@ mod tests {
     #[test]
     fn what_brokers_say_orders_nothing() {
         let mut shown = shown();
-        shown.nodes[0].rack = Some(Foreign::of("\u{1b}[2J"));
-        shown.nodes[2].address = Foreign::of("host\u{9b}2J:9092");
+        shown.nodes[0].rack = Some(Escaped::of("\u{1b}[2J"));
+        shown.nodes[2].address = Escaped::of("host\u{9b}2J:9092");
         let text = shown.text(Paint::OFF);
         assert!(
             text.contains("\\u{1b}[2J") && text.contains("node 3 at host\\u{9b}2J:9092 is down\n"),

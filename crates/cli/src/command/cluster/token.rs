@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::node_http::NodeHttp;
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{self, Format, Paint, Report};
 
 /// Make a single-use token that lets one node join
@@ -19,7 +19,7 @@ pub(crate) struct Token {
 
 #[derive(Debug, Serialize)]
 struct Made {
-    token: Foreign,
+    token: Escaped,
 }
 
 impl Report for Made {
@@ -32,7 +32,7 @@ impl Token {
     pub(crate) fn run(&self, format: Format) -> Outcome {
         let answer = self.node.post("/cluster/token")?;
         let token = token_in(&answer).ok_or_else(|| Failure::new(Code::Failed, answer.clone()))?;
-        let token = Foreign::of(token);
+        let token = Escaped::of(token);
         output::show(&Made { token }, format)
     }
 }

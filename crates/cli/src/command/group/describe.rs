@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::group_failure;
 use crate::arguments::{Connection, group_name};
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -27,12 +27,12 @@ pub(crate) struct Describe {
 
 #[derive(Debug, Serialize)]
 struct Description {
-    group: Foreign,
-    state: Foreign,
+    group: Escaped,
+    state: Escaped,
     /// By which its members share partitions: classic or consumer.
-    protocol: Foreign,
+    protocol: Escaped,
     /// How partitions are divided; empty while they are not.
-    assignor: Foreign,
+    assignor: Escaped,
     /// The node that coordinates it.
     coordinator: i32,
     /// Records behind, over all partitions with a position and an end; null if there is none.
@@ -43,18 +43,18 @@ struct Description {
 
 #[derive(Debug, Serialize)]
 struct Member {
-    member_id: Foreign,
+    member_id: Escaped,
     /// Null unless it is static.
-    instance_id: Option<Foreign>,
-    client_id: Foreign,
-    host: Foreign,
+    instance_id: Option<Escaped>,
+    client_id: Escaped,
+    host: Escaped,
     /// How many partitions it has.
     partitions: usize,
 }
 
 #[derive(Debug, Serialize)]
 struct Partition {
-    topic: Foreign,
+    topic: Escaped,
     partition: u32,
     /// The offset of the next record to read; null if nothing is committed.
     committed: Option<i64>,
@@ -63,7 +63,7 @@ struct Partition {
     /// Null if one of them is.
     lag: Option<i64>,
     /// The member that reads it; null if none does.
-    member_id: Option<Foreign>,
+    member_id: Option<Escaped>,
 }
 
 impl Report for Description {
@@ -119,11 +119,11 @@ impl Description {
     fn of(group: GroupDescription, lags: Vec<GroupLag>) -> Self {
         let mut readers = BTreeMap::new();
         for member in &group.members {
-            readers.extend(member.assigned.iter().cloned().map(|key| (key, Foreign::of(&member.member_id))));
+            readers.extend(member.assigned.iter().cloned().map(|key| (key, Escaped::of(&member.member_id))));
         }
         let lag = lags.iter().filter_map(GroupLag::records).reduce(|sum, lag| sum.saturating_add(lag));
         let partitions = lags.into_iter().map(|lag| Partition {
-            topic: Foreign::of(&lag.topic),
+            topic: Escaped::of(&lag.topic),
             partition: lag.partition,
             committed: lag.committed,
             lag: lag.records(),
@@ -132,17 +132,17 @@ impl Description {
         });
         let partitions = partitions.collect();
         let members = group.members.iter().map(|member| Member {
-            member_id: Foreign::of(&member.member_id),
-            instance_id: member.instance_id.as_ref().map(Foreign::of),
-            client_id: Foreign::of(&member.client_id),
-            host: Foreign::of(&member.host),
+            member_id: Escaped::of(&member.member_id),
+            instance_id: member.instance_id.as_ref().map(Escaped::of),
+            client_id: Escaped::of(&member.client_id),
+            host: Escaped::of(&member.host),
             partitions: member.assigned.len(),
         });
         Self {
-            group: Foreign::of(&group.group),
-            state: Foreign::of(group.state.name()),
-            protocol: Foreign::of(group.protocol.name()),
-            assignor: Foreign::of(&group.assignor),
+            group: Escaped::of(&group.group),
+            state: Escaped::of(group.state.name()),
+            protocol: Escaped::of(group.protocol.name()),
+            assignor: Escaped::of(&group.assignor),
             coordinator: group.coordinator,
             lag,
             members: members.collect(),
@@ -231,8 +231,8 @@ mod tests {
     #[test]
     fn what_clients_call_themselves_orders_nothing() {
         let mut group = description();
-        group.group = Foreign::of("billing\u{1b}[2J");
-        group.members[1].instance_id = Some(Foreign::of("reserve\nbilling: Stable"));
+        group.group = Escaped::of("billing\u{1b}[2J");
+        group.members[1].instance_id = Some(Escaped::of("reserve\nbilling: Stable"));
         let text = group.text(Paint::OFF);
         assert!(text.starts_with("billing\\u{1b}[2J: Stable, 2 members"), "{text}");
         assert!(text.contains("without a partition: reserve\\nbilling: Stable (10.0.0.7)\n"), "{text}");

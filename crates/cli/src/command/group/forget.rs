@@ -10,7 +10,7 @@ use super::{Chosen, group_failure, left_out};
 use crate::arguments::{Connection, group_name};
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -36,18 +36,18 @@ pub(crate) struct Forget {
 
 #[derive(Debug, Serialize)]
 struct Forgotten {
-    group: Foreign,
+    group: Escaped,
     partitions: Vec<Line>,
 }
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: Foreign,
+    topic: Escaped,
     partition: u32,
     /// The position that was committed.
     before: i64,
     /// Why it is still there; null if it is gone.
-    refused: Option<Foreign>,
+    refused: Option<Escaped>,
 }
 
 impl Report for Forgotten {
@@ -91,12 +91,12 @@ impl Forget {
             has_position(&self.group, chosen, &committed)?;
         }
         let lines = committed.into_iter().filter(|at| self.names(at)).map(|at| Line {
-            topic: Foreign::of(&at.topic),
+            topic: Escaped::of(&at.topic),
             partition: at.partition,
             before: at.offset,
             refused: None,
         });
-        let mut forgotten = Forgotten { group: Foreign::of(&self.group), partitions: lines.collect() };
+        let mut forgotten = Forgotten { group: Escaped::of(&self.group), partitions: lines.collect() };
         forgotten.partitions.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
         confirm(&forgotten.risk(), self.yes, format)?;
         let partitions =
@@ -113,9 +113,9 @@ impl Forget {
         for (line, result) in forgotten.partitions.iter_mut().zip(results) {
             line.refused = result.err().map(|error| match error.broker_code() {
                 Some(ErrorCode::GroupSubscribedToTopic) => {
-                    Foreign::of("a member of the group reads the topic")
+                    Escaped::of("a member of the group reads the topic")
                 }
-                _ => Foreign::of(error),
+                _ => Escaped::of(error),
             });
         }
         Ok(forgotten)
@@ -173,13 +173,13 @@ mod tests {
 
     fn forgotten(refused: Option<&str>) -> Forgotten {
         let line = |partition, before, refused: Option<&str>| Line {
-            topic: Foreign::of("orders"),
+            topic: Escaped::of("orders"),
             partition,
             before,
-            refused: refused.map(Foreign::of),
+            refused: refused.map(Escaped::of),
         };
         Forgotten {
-            group: Foreign::of("billing"),
+            group: Escaped::of("billing"),
             partitions: vec![line(0, 1_200, None), line(2, 7, refused)],
         }
     }

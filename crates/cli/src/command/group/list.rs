@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report};
 use crate::session::{Session, block_on};
@@ -24,13 +24,13 @@ struct Groups(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    group: Foreign,
+    group: Escaped,
     /// Null if the broker does not say.
-    state: Option<Foreign>,
+    state: Option<Escaped>,
     /// By which its members share partitions: classic or consumer.
-    protocol: Foreign,
+    protocol: Escaped,
     /// What its members are: consumer for consumers; empty for a group that never had members.
-    protocol_type: Foreign,
+    protocol_type: Escaped,
 }
 
 impl Report for Groups {
@@ -40,7 +40,7 @@ impl Report for Groups {
         }
         let mut table = Table::new().text("group").text("state").text("protocol").text("type");
         for line in &self.0 {
-            let or_dash = |text: Option<&Foreign>| match text {
+            let or_dash = |text: Option<&Escaped>| match text {
                 Some(text) if !text.is_empty() => text.to_string(),
                 _ => "-".to_owned(),
             };
@@ -65,10 +65,10 @@ impl List {
         let session = Session::open(&self.connection).await?;
         let listed = session.admin().list_groups().await.map_err(|error| session.failure(&error))?;
         let lines = listed.into_iter().map(|listing| Line {
-            group: Foreign::of(&listing.group),
-            state: listing.state.as_ref().map(GroupState::name).map(Foreign::of),
-            protocol: Foreign::of(listing.protocol.name()),
-            protocol_type: Foreign::of(&listing.protocol_type),
+            group: Escaped::of(&listing.group),
+            state: listing.state.as_ref().map(GroupState::name).map(Escaped::of),
+            protocol: Escaped::of(listing.protocol.name()),
+            protocol_type: Escaped::of(&listing.protocol_type),
         });
         Ok(Groups(lines.collect()))
     }
@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn groups_are_a_table() {
         let line = |group: &str, state: Option<&str>, protocol_type: &str| Line {
-            group: Foreign::of(group),
-            state: state.map(Foreign::of),
-            protocol: Foreign::of("classic"),
-            protocol_type: Foreign::of(protocol_type),
+            group: Escaped::of(group),
+            state: state.map(Escaped::of),
+            protocol: Escaped::of("classic"),
+            protocol_type: Escaped::of(protocol_type),
         };
         let groups = [line("billing", Some("Stable"), "consumer"), line("\u{1b}[2Jimported\n", None, "")];
         insta::assert_snapshot!(Groups(groups.into()).text(Paint::OFF));

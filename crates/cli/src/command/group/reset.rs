@@ -10,7 +10,7 @@ use super::{Chosen, group_failure, has_members, left_out, partitions_of};
 use crate::arguments::{Connection, group_name};
 use crate::confirm::confirm;
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::position::Position;
@@ -88,7 +88,7 @@ impl To {
 
 #[derive(Debug, Serialize)]
 struct Done {
-    group: Foreign,
+    group: Escaped,
     /// Whether anything was committed.
     changed: bool,
     /// How many members have to be stopped before anything can be.
@@ -98,14 +98,14 @@ struct Done {
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: Foreign,
+    topic: Escaped,
     partition: u32,
     /// The offset of the next record to read as it was committed; null if nothing was.
     before: Option<i64>,
     /// The offset to go on at; null if nothing was committed that could be moved.
     after: Option<i64>,
     /// Why it was not committed; null if it was, or nothing was tried.
-    refused: Option<Foreign>,
+    refused: Option<Escaped>,
 }
 
 impl Report for Done {
@@ -161,8 +161,8 @@ impl Line {
     }
 
     /// Why it is left where it is, if that is not since it is there already.
-    fn why_not(&self) -> Option<Foreign> {
-        self.after.map_or_else(|| Some(Foreign::of(NOTHING_TO_MOVE)), |_| self.refused.clone())
+    fn why_not(&self) -> Option<Escaped> {
+        self.after.map_or_else(|| Some(Escaped::of(NOTHING_TO_MOVE)), |_| self.refused.clone())
     }
 
     fn effect(&self) -> String {
@@ -196,7 +196,7 @@ impl Reset {
             Err(error) => return Err(group_failure(&session, &self.group, &error).await),
         };
         let lines = lines(&session, &planned)?;
-        let (group, stopped_first) = (Foreign::of(&self.group), members.unwrap_or(0));
+        let (group, stopped_first) = (Escaped::of(&self.group), members.unwrap_or(0));
         let mut done = Done { group, changed: false, members: stopped_first, partitions: lines };
         if self.dry_run || done.lines_that_move().next().is_none() {
             return Ok(done);
@@ -230,7 +230,7 @@ impl Reset {
             Err(error) => return Err(group_failure(session, &self.group, &error).await),
         };
         for (line, result) in moving.into_iter().zip(results) {
-            line.refused = result.err().map(Foreign::of);
+            line.refused = result.err().map(Escaped::of);
         }
         done.changed = true;
         Ok(())
@@ -253,7 +253,7 @@ fn lines(session: &Session, planned: &[GroupReset]) -> Outcome<Vec<Line>> {
             }
             Err(error) => return Err(session.failure(error)),
         };
-        let (topic, partition) = (Foreign::of(&reset.topic), reset.partition);
+        let (topic, partition) = (Escaped::of(&reset.topic), reset.partition);
         lines.push(Line { topic, partition, before: reset.before, after, refused: None });
     }
     match nothing {
@@ -277,7 +277,7 @@ mod tests {
 
     fn done() -> Done {
         let line = |partition, before, after| Line {
-            topic: Foreign::of("orders"),
+            topic: Escaped::of("orders"),
             partition,
             before,
             after,
@@ -290,7 +290,7 @@ mod tests {
             line(3, None, Some(7)),
             line(4, None, None),
         ];
-        Done { group: Foreign::of("billing"), changed: false, members: 0, partitions }
+        Done { group: Escaped::of("billing"), changed: false, members: 0, partitions }
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         done.changed = true;
         let left = "orders 4: has no position that could be moved\n";
         assert_eq!(done.text(Paint::OFF), format!("billing goes on elsewhere in 3 partitions\n{left}"));
-        done.partitions[3].refused = Some(Foreign::of("UNKNOWN_TOPIC_OR_PARTITION"));
+        done.partitions[3].refused = Some(Escaped::of("UNKNOWN_TOPIC_OR_PARTITION"));
         let text = "billing goes on elsewhere in 2 partitions\norders 3: UNKNOWN_TOPIC_OR_PARTITION\n";
         assert_eq!(done.text(Paint::OFF), format!("{text}{left}"));
     }

@@ -14,7 +14,7 @@ use crate::calendar;
 use crate::data_dir::walk::{Step, Walk};
 use crate::data_dir::{Choice, DataDir, Partition, Segment};
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::escaped;
+use crate::output::escaped::escaped;
 use crate::output::{Format, number};
 use crate::record_json::JsonRecord;
 use crate::topic_names;

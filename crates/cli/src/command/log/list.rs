@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::data_dir::walk::{Step, Walk};
 use crate::data_dir::{Choice, DataDir, Partition, Segment};
 use crate::failure::{Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::topic_names;
@@ -30,7 +30,7 @@ struct Partitions(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: Foreign,
+    topic: Escaped,
     topic_id: String,
     partition: i32,
     segments: usize,
@@ -86,7 +86,7 @@ fn line(partition: &Partition) -> Outcome<Line> {
     let end = last.map_or(Ok(nothing), end_of)?;
     let sealed_bytes: u64 = sealed.iter().map(|segment| segment.bytes).sum();
     Ok(Line {
-        topic: Foreign::of(&partition.topic),
+        topic: Escaped::of(&partition.topic),
         topic_id: partition.topic_id.to_string(),
         partition: partition.partition.0,
         segments: partition.segments.len(),

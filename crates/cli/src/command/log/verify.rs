@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::data_dir::walk::{Step, Walk, crc32c};
 use crate::data_dir::{self, Choice, DataDir, Partition, Segment};
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::{Foreign, escaped};
+use crate::output::escaped::{Escaped, escaped};
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::topic_names;
@@ -47,7 +47,7 @@ struct Verified {
 /// Something that is not as it should be.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Fault {
-    topic: Foreign,
+    topic: Escaped,
     partition: i32,
     file: PathBuf,
     /// Where in the file, in bytes.
@@ -337,7 +337,7 @@ impl<'a> Check<'a> {
 
     fn placed(&self, file: &Path, position: u64, offset: Offset, what: String) -> Fault {
         Fault {
-            topic: Foreign::of(&self.partition.topic),
+            topic: Escaped::of(&self.partition.topic),
             partition: self.partition.partition.0,
             file: file.to_path_buf(),
             position,

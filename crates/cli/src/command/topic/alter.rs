@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::{Connection, Setting, each_once};
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
 
@@ -35,8 +35,8 @@ pub(crate) struct Alter {
 
 #[derive(Debug, Serialize)]
 struct Altered {
-    topic: Foreign,
-    changes: Vec<Foreign>,
+    topic: Escaped,
+    changes: Vec<Escaped>,
 }
 
 impl Report for Altered {
@@ -58,8 +58,8 @@ impl Alter {
         let session = Session::open(&self.connection).await?;
         match self.apply(&session).await {
             Ok(changes) => {
-                let changes = changes.into_iter().map(Foreign::of).collect();
-                Ok(Altered { topic: Foreign::of(&self.topic), changes })
+                let changes = changes.into_iter().map(Escaped::of).collect();
+                Ok(Altered { topic: Escaped::of(&self.topic), changes })
             }
             Err(error) => Err(session.topic_failure(&self.topic, &error).await),
         }

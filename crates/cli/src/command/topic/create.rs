@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Summary, settings_of};
 use crate::arguments::{Connection, Setting, each_once};
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
 
@@ -86,7 +86,7 @@ impl Create {
 async fn summary_of(session: &Session, topic: &str) -> Outcome<Summary> {
     let described = session.admin().describe_topic(topic).await.map_err(|error| session.failure(&error))?;
     Ok(Summary {
-        topic: Foreign::of(topic),
+        topic: Escaped::of(topic),
         partitions: described.partitions.len(),
         replication_factor: described.partitions.first().map_or(0, |first| first.replicas.len()),
         settings: settings_of(session, topic).await?,

@@ -12,7 +12,7 @@ use super::{Summary, settings_of};
 use crate::arguments::Connection;
 use crate::damage;
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside, block_on};
@@ -167,7 +167,7 @@ impl Describe {
         Ok(Description {
             id: described.id.to_string(),
             summary: Summary {
-                topic: Foreign::of(&self.topic),
+                topic: Escaped::of(&self.topic),
                 partitions: described.partitions.len(),
                 replication_factor: described.partitions.first().map_or(0, |first| first.replicas.len()),
                 settings,
@@ -287,13 +287,13 @@ mod tests {
             bytes: end.map(|end| end.cast_unsigned() * 9),
         };
         let setting = |name: &str, value: &str, own| SettingShown {
-            name: Foreign::of(name),
-            value: Some(Foreign::of(value)),
+            name: Escaped::of(name),
+            value: Some(Escaped::of(value)),
             own,
         };
         Description {
             summary: Summary {
-                topic: Foreign::of("orders"),
+                topic: Escaped::of("orders"),
                 partitions: 3,
                 replication_factor: 3,
                 settings: vec![
@@ -356,8 +356,8 @@ mod tests {
     #[test]
     fn what_brokers_say_orders_nothing() {
         let mut description = description();
-        description.summary.topic = Foreign::of("orders\u{1b}[2J");
-        description.summary.settings[1].value = Some(Foreign::of("1\n\u{9b}31m"));
+        description.summary.topic = Escaped::of("orders\u{1b}[2J");
+        description.summary.settings[1].value = Some(Escaped::of("1\n\u{9b}31m"));
         let text = description.text(Paint::OFF);
         assert!(text.starts_with("orders\\u{1b}[2J: 3 partitions"), "{text}");
         assert!(text.contains("retention 1\\n\\u{9b}31m\n  retention.ms = 1\\n\\u{9b}31m\n"), "{text}");

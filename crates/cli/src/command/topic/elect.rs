@@ -12,7 +12,7 @@ use crate::arguments::Connection;
 use crate::confirm::confirm;
 use crate::damage;
 use crate::failure::{Code, Failure, Outcome};
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, aside, block_on};
@@ -51,7 +51,7 @@ pub(crate) struct Elect {
 
 #[derive(Debug, Serialize)]
 struct Elected {
-    topic: Foreign,
+    topic: Escaped,
     elections: Vec<Line>,
 }
 
@@ -61,7 +61,7 @@ struct Line {
     /// The leader now; null if there is none.
     leader: Option<i32>,
     /// Why it is not the one that was wanted; null if it is.
-    refused: Option<Foreign>,
+    refused: Option<Escaped>,
 }
 
 impl Report for Elected {
@@ -119,7 +119,7 @@ impl Leaderless {
     }
 
     /// What the operator has to know before he says yes.
-    fn risk(&self, topic: &Foreign, leader: i32) -> String {
+    fn risk(&self, topic: &Escaped, leader: i32) -> String {
         let mut table = Table::new().number("node").number("last epoch").number("log end").text("");
         for (node, end) in &self.replicas {
             let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -176,12 +176,12 @@ impl Elect {
                 let refused = found.result.err().filter(|error| !self.is_content(error));
                 let expected = expected.get(&found.partition).copied().flatten();
                 let leader = if refused.is_none() { expected } else { led(&wanted, found.partition) };
-                let refused = refused.map(Foreign::of);
+                let refused = refused.map(Escaped::of);
                 elections.push(Line { partition: found.partition, leader, refused });
             }
         }
         let refused = elections.iter().any(|line| line.refused.is_some());
-        Ok((Elected { topic: Foreign::of(&self.topic), elections }, refused))
+        Ok((Elected { topic: Escaped::of(&self.topic), elections }, refused))
     }
 
     /// The partitions that another than the preferred replica leads, with that one; those named in any case.
@@ -225,7 +225,7 @@ impl Elect {
         let mut risks = String::new();
         for found in &leaderless {
             let leader = found.chosen(self.leader)?;
-            risks.push_str(&found.risk(&Foreign::of(&self.topic), leader));
+            risks.push_str(&found.risk(&Escaped::of(&self.topic), leader));
             choices.push(UncleanChoice {
                 topic: described.name.clone(),
                 partition: found.partition,
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn what_is_risked_is_shown() {
         let found = leaderless(vec![end(1, 7, 1_200, false), (2, None), end(3, 7, 900, true)]);
-        insta::assert_snapshot!(found.risk(&Foreign::of("orders"), 1));
+        insta::assert_snapshot!(found.risk(&Escaped::of("orders"), 1));
     }
 
     #[test]
@@ -317,9 +317,9 @@ mod tests {
         let line = |partition, leader, refused: Option<&str>| Line {
             partition,
             leader,
-            refused: refused.map(Foreign::of),
+            refused: refused.map(Escaped::of),
         };
         let elections = vec![line(0, Some(1), None), line(3, None, Some("PREFERRED_LEADER_NOT_AVAILABLE"))];
-        insta::assert_snapshot!(Elected { topic: Foreign::of("orders"), elections }.text(Paint::OFF));
+        insta::assert_snapshot!(Elected { topic: Escaped::of("orders"), elections }.text(Paint::OFF));
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::arguments::Connection;
 use crate::failure::Outcome;
-use crate::output::foreign::Foreign;
+use crate::output::escaped::Escaped;
 use crate::output::table::Table;
 use crate::output::{self, Format, Paint, Report, number};
 use crate::session::{Session, block_on};
@@ -27,7 +27,7 @@ struct Topics(Vec<Line>);
 
 #[derive(Debug, Serialize)]
 struct Line {
-    topic: Foreign,
+    topic: Escaped,
     id: String,
     partitions: u32,
     replication_factor: u16,
@@ -63,7 +63,7 @@ impl List {
         let shown = listed.into_iter().filter(|topic| self.internal || !topic.is_internal);
         let mut lines: Vec<Line> = shown
             .map(|topic| Line {
-                topic: Foreign::of(topic.name),
+                topic: Escaped::of(topic.name),
                 id: topic.id.to_string(),
                 partitions: topic.partitions,
                 replication_factor: topic.replication,
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn topics_are_a_table() {
         let line = |topic: &str, partitions| Line {
-            topic: Foreign::of(topic),
+            topic: Escaped::of(topic),
             id: "00".into(),
             partitions,
             replication_factor: 3,

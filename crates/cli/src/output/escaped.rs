@@ -1,6 +1,6 @@
-//! Text that came from somebody else: the name of a topic, a group or a client, what a broker says. It is shown with its
-//! control characters escaped, so that it cannot give orders to a terminal or look like lines of ours. This file alone knows
-//! which those are.
+//! Text parts of which may come from somebody else: the name of a topic, a group or a client, what a broker says. It is shown
+//! with its control characters escaped, so that it cannot give orders to a terminal or look like lines of ours. This file alone
+//! knows which those are.
 
 use std::fmt::{self, Write};
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 /// Such a text. Printed it is escaped; JSON has it as it is, by its own rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Foreign(String);
+pub(crate) struct Escaped(String);
 
-impl Foreign {
+impl Escaped {
     pub(crate) fn of(text: impl ToString) -> Self {
         Self(text.to_string())
     }
@@ -26,7 +26,7 @@ impl Foreign {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for Escaped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         escaped(&self.0).fmt(f)
     }
@@ -34,12 +34,12 @@ impl fmt::Display for Foreign {
 
 /// A line as it may be shown whoever has written parts of it.
 pub(crate) const fn escaped(line: &str) -> impl fmt::Display {
-    Escaped(line)
+    EscapedLine(line)
 }
 
-struct Escaped<'a>(&'a str);
+struct EscapedLine<'a>(&'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|character| match is_obeyed(character) {
             true => write!(f, "{}", character.escape_default()),
@@ -63,8 +63,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, shown: &str) {
-        assert_eq!(Foreign::of(text).to_string(), shown);
-        assert_eq!(serde_json::to_string(&Foreign::of(text)).unwrap(), serde_json::to_string(text).unwrap());
+        assert_eq!(Escaped::of(text).to_string(), shown);
+        assert_eq!(serde_json::to_string(&Escaped::of(text)).unwrap(), serde_json::to_string(text).unwrap());
     }
 
     #[test]
