@@ -59,6 +59,9 @@ fn page() -> Result<String> {
             crates.entry(krate.to_owned()).or_default().extend(rows(&text));
         }
     }
+    let undocumented = crates.values().flatten().filter(|row| row.about.is_empty());
+    let undocumented: Vec<&str> = undocumented.map(|row| row.name.as_str()).collect();
+    ensure!(undocumented.is_empty(), "no documentation says what these are: {}", undocumented.join(", "));
     let mut page = HEAD.to_owned();
     for (krate, rows) in crates.iter().filter(|(_, rows)| !rows.is_empty()) {
         page += &format!("\n## {krate}\n\n| default | value | what it is |\n|---|---|---|\n");

@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: three brokers under a load that lasts, one after the other killed with -9 and started again. At the end,
-//! and all the time, nothing is lost or doubled or out of order, and nothing grows: memory, file handles, threads, tasks,
+//! and all the time, nothing is lost or doubled or out of order, and nothing grows: memory, file descriptors, threads, tasks,
 //! connections, streams, disks.
 //!
 //! A broker that was killed starts small, so one broker is spared: it and the client live as long as the run.

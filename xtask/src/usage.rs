@@ -121,10 +121,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("xtask-handles-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let folder = folder.canonicalize().unwrap();
-        // A process of its own: other tests open files in this one meanwhile.
+        // A process of its own: other tests open files in this one meanwhile. It may have inherited anything.
         let held = |script: &str| {
             let mut child = Command::new("sh")
-                .args(["-c", &format!("{script}; echo; read _")])
+                .args(["-c", &format!("exec 7>&- 8>&-; {script}; echo; read _")])
                 .current_dir(&folder)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

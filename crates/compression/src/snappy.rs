@@ -10,6 +10,7 @@ use snap::raw::{Decoder, Encoder, decompress_len, max_compress_len};
 
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 const VERSION: [u8; 4] = 1_i32.to_be_bytes();
+/// The magic bytes and two versions before the blocks.
 const HEADER_BYTES: usize = 16;
 
 /// Bytes of input per block: the default of xerial's library.

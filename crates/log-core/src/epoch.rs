@@ -13,6 +13,7 @@ use crate::ids::LeaderEpoch;
 use crate::offset::Offset;
 
 const CONTAINER: Container = Container { magic: *b"HWLE", version: 1 };
+/// An entry: an epoch and the offset at which it begins.
 const ENTRY_BYTES: usize = 12;
 
 /// Leader epochs and their start offsets, both growing strictly.

@@ -45,6 +45,7 @@ pub struct Arrival {
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 const CONTROL_MARK: u16 = u16::MAX;
+/// The bytes of a connection id, the longest that QUIC allows (RFC 9000, section 17.2).
 const ID_BYTES: usize = 20;
 
 impl Target {

@@ -49,6 +49,7 @@ impl HmacKey for ResetKey {
 /// packet of an earlier one.
 pub(crate) struct RandomIds;
 
+/// The bytes of a connection id.
 const ID_BYTES: usize = 8;
 
 impl ConnectionIdGenerator for RandomIds {

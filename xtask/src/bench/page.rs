@@ -56,7 +56,8 @@ pub(super) fn machine() -> String {
         output("git", &["rev-parse", "--short", "HEAD"]),
         line("/proc/cpuinfo", "model name"),
         memory / f64::from(1 << 20),
-        output("uname", &["-r"]),
+        // What follows a dash is the machine's own.
+        output("uname", &["-r"]).split('-').next().unwrap_or_default(),
     )
 }
 

@@ -166,7 +166,7 @@ fn name(process: Process) -> String {
 const fn told(figure: Figure) -> &'static str {
     match figure {
         Figure::Memory => "memory, MiB",
-        Figure::Handles => "other file handles",
+        Figure::Handles => "other file descriptors",
         Figure::Threads => "threads",
         Figure::Tasks => "other tasks",
         Figure::Connections => "connections",
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn one_handle_lost_every_few_seconds_is_a_reason() {
         let found = reasons(&[], |at, _| (Figure::Handles, 50 + at / 4));
-        assert!(found.len() == 1 && found[0].contains("other file handles"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("other file descriptors"), "{found:?}");
     }
 
     #[test]

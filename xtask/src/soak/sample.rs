@@ -22,7 +22,7 @@ pub(super) enum Process {
 pub(super) enum Figure {
     /// Resident memory in KiB.
     Memory,
-    /// File handles, sockets among them, beside one for each file of the data directory.
+    /// File descriptors, sockets among them, beside one for each file of the data directory.
     Handles,
     Threads,
     /// Tasks beside those that a stream or a connection has.

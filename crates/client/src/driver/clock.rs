@@ -28,6 +28,7 @@ impl Clock {
 
     /// The runtime's time of a moment that the brain has named; far in the future if it is out of range.
     pub(crate) fn instant(self, at: MonoTime) -> Instant {
+        /// Stands in for a time that a clock of the system cannot tell.
         const FAR: Duration = Duration::from_secs(24 * 60 * 60);
         let after = at.since(MonoTime(0));
         self.base.checked_add(after).unwrap_or_else(|| Instant::now() + FAR)

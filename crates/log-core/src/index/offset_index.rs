@@ -15,6 +15,7 @@ use crate::codec::Crc32c;
 use crate::error::FileError;
 use crate::offset::Offset;
 
+/// An entry: the last offset relative to the base, and a position.
 const ENTRY_BYTES: usize = 8;
 const DOMAIN: &[u8] = b"offset-index/v1";
 

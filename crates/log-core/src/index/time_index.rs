@@ -17,6 +17,7 @@ use crate::error::FileError;
 use crate::offset::Offset;
 use crate::time::Timestamp;
 
+/// An entry: a timestamp and an offset relative to the base.
 const ENTRY_BYTES: usize = 12;
 const DOMAIN: &[u8] = b"time-index/v1";
 
