@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use coordinator_core::GroupConfig;
+use log_core::limits::RECORDS_BYTES_MAX_DEFAULT;
 use log_core::{BrokerId, Codecs, Crc32c};
 
 use crate::door::{DoorKind, ShardId};
@@ -62,7 +63,7 @@ pub struct Limits {
     pub auto_create_wait: Duration,
     /// How long an administrative request waits at most.
     pub admin_timeout_max: Duration,
-    /// The most bytes that decompressing one batch may give.
+    /// The most bytes that decompressing one batch may give, where a broker has to look into it: as much as consumers take by default.
     pub decompressed_bytes_max: usize,
     /// Bytes of a partition of `__consumer_offsets` at which it is begun anew with the present state, if that is much
     /// shorter. The default is a guess: the next coordinator reads it in some hundredths of a second.
@@ -122,7 +123,7 @@ impl Default for Limits {
             produce_timeout_max: Duration::from_secs(300),
             auto_create_wait: Duration::from_secs(5),
             admin_timeout_max: Duration::from_secs(120),
-            decompressed_bytes_max: 128 << 20,
+            decompressed_bytes_max: RECORDS_BYTES_MAX_DEFAULT,
             groups_rewrite_bytes: 16 << 20,
         }
     }

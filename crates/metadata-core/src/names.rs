@@ -47,10 +47,14 @@ pub fn check(name: &str) -> Result<(), InvalidName> {
     }
 }
 
-/// Whether the topic is the cluster's own: clients may read it but do not produce to it.
+/// Topics that brokers make for themselves, or will: Kafka's, by their names there. Other names that begin so are their users'.
+const INTERNAL: [&str; 4] =
+    ["__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"];
+
+/// Whether the topic is the cluster's own: clients may read it, and neither make it, nor produce to it, nor delete it.
 #[must_use]
 pub fn is_internal(name: &str) -> bool {
-    name.starts_with("__")
+    INTERNAL.contains(&name)
 }
 
 const fn is_allowed(character: char) -> bool {
@@ -65,6 +69,14 @@ mod tests {
     fn names_of_letters_digits_dots_dashes_and_underscores_are_allowed() {
         for name in ["a", "orders", "a.b-c_D.9", "...", "__consumer_offsets", &"x".repeat(249)] {
             assert_eq!(check(name), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_topics_of_brokers_are_internal() {
+        assert!(is_internal("__consumer_offsets"));
+        for name in ["__debezium-heartbeat.a", "_schemas", "__", "consumer_offsets"] {
+            assert!(!is_internal(name), "{name}");
         }
     }
 

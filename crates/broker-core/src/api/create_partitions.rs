@@ -40,6 +40,10 @@ impl<D: Disk> Shard<D> {
     ) -> Result<AdminCommand, Failure> {
         let found = topics::by_name(&self.core.image, &topic.name);
         let found = found.map_err(|code| Failure::new(code, "there is no such topic"))?;
+        if found.is_internal() {
+            let message = "which of its partitions a group lives in goes by how many there are";
+            return Err(Failure::new(ErrorCode::InvalidTopicException, message));
+        }
         let brokers = |ids: &[i32]| ids.iter().map(|id| BrokerId(*id)).collect();
         let assigned = topic.assignments.iter().flatten();
         Ok(AdminCommand::AddPartitions {

@@ -26,6 +26,7 @@ impl<D: Disk> Shard<D> {
         let named = each_once(&request.topics, |topic| &topic.name);
         let parts = named.iter().map(|(topic, times)| {
             check_times(*times)?;
+            check_name(&topic.name)?;
             new_topic(topic, request.validate_only).map(AdminCommand::CreateTopic)
         });
         let parts = parts.collect();
@@ -68,6 +69,17 @@ impl<D: Disk> Shard<D> {
             is_sensitive: false,
         });
         described.collect()
+    }
+}
+
+/// Brokers make the topics that they need as they need them: of another shape they would be of no use.
+fn check_name(name: &str) -> Result<(), Failure> {
+    match metadata_core::names::is_internal(name) {
+        true => Err(Failure::new(
+            ErrorCode::InvalidTopicException,
+            "brokers make it themselves when it is needed",
+        )),
+        false => Ok(()),
     }
 }
 

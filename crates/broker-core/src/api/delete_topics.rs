@@ -46,6 +46,11 @@ impl<D: Disk> Shard<D> {
             None => topics::by_id(image, id),
         };
         match found {
+            Ok(topic) if topic.is_internal() => {
+                let message =
+                    "brokers keep the positions of all groups in it: delete those of a group, or the group";
+                Err(Failure::new(ErrorCode::InvalidTopicException, message))
+            }
             Ok(topic) => Ok((topic.name.to_string(), topic.id)),
             Err(code) => Err(Failure::new(code, "there is no such topic")),
         }

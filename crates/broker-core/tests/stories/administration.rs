@@ -319,6 +319,37 @@ fn partitions_are_added_and_never_taken() {
 }
 
 #[test]
+fn the_topics_of_brokers_are_neither_made_nor_changed_nor_deleted_by_clients() {
+    let mut cluster = Cluster::new(1);
+    assert_eq!(
+        create(&mut cluster, vec![creatable("__consumer_offsets", 1, 1)])[0].0,
+        ErrorCode::InvalidTopicException
+    );
+    assert_eq!(
+        create(&mut cluster, vec![creatable("__heartbeat.a", 1, 1)])[0].0,
+        ErrorCode::None,
+        "it is its user's"
+    );
+    assert_eq!(cluster.produce(1, "__heartbeat.a", 0, -1, batch(&["x"])).error, ErrorCode::None);
+    let id = Uuid(cluster.create_topic("__consumer_offsets", 8, 1, &[]).0);
+    let topics = vec![
+        DeleteTopicState { name: Some("__consumer_offsets".into()), topic_id: Uuid::NONE },
+        DeleteTopicState { name: None, topic_id: id },
+    ];
+    let request = DeleteTopicsRequest { topics, timeout_ms: 1_000, ..DeleteTopicsRequest::default() };
+    let frame = cluster.ask(1, 6, &request);
+    let response: DeleteTopicsResponse<'_> = parse(&frame, 6);
+    assert!(response.responses.iter().all(|result| result.error_code == ErrorCode::InvalidTopicException));
+    let topics =
+        vec![CreatePartitionsTopic { name: "__consumer_offsets".into(), count: 16, assignments: None }];
+    let request = CreatePartitionsRequest { topics, timeout_ms: 1_000, validate_only: false };
+    let frame = cluster.ask(1, 3, &request);
+    let results = parse::<CreatePartitionsResponse<'_>>(&frame, 3).results;
+    assert_eq!(results[0].error_code, ErrorCode::InvalidTopicException);
+    assert_eq!(cluster.image.topic_by_name("__consumer_offsets").unwrap().partitions().count(), 8);
+}
+
+#[test]
 fn an_administrative_request_without_a_controller_times_out() {
     let mut cluster = Cluster::new(1);
     cluster.controller_silent = true;
