@@ -186,7 +186,15 @@ fn tell_once(said: &mut String, what: String) {
     }
 }
 
-/// The sockets of a broker, bound.
+/// The sockets of a broker before anything is spoken on them.
+pub(crate) struct Bound {
+    kafka: std::net::TcpListener,
+    quic: std::net::UdpSocket,
+    replica: std::net::UdpSocket,
+    http: std::net::TcpListener,
+}
+
+/// The doors of a broker.
 pub(crate) struct Sockets {
     pub(crate) kafka: std::net::TcpListener,
     pub(crate) quic: QuicDoor,
@@ -208,34 +216,43 @@ pub struct Addresses {
     pub http: SocketAddr,
 }
 
-/// Binds the replica door, before anything is told of it: a peer that calls early is then answered late, not never.
-pub(crate) fn bind_replica(config: &Config) -> Result<std::net::UdpSocket, BootError> {
-    let address = resolve(&config.replica_listen)?;
-    replica::bind_socket(address).map_err(|cause| BindError::Bind { address, cause }.into())
-}
+impl Bound {
+    /// Binds every socket, before the directory is looked at: an address that is taken is told while nothing has been made or joined,
+    /// and who calls early is answered late, not never.
+    ///
+    /// Errors: an address that cannot be found or bound.
+    pub(crate) fn bind(config: &Config) -> Result<Self, BootError> {
+        let listen = |address: &Tcp| bind_tcp(resolve(address)?).map_err(|cause| listening(address, cause));
+        let address = resolve(&config.replica_listen)?;
+        let replica = replica::bind_socket(address).map_err(|cause| BindError::Bind { address, cause })?;
+        let kafka = listen(&config.listen)?;
+        let bound = kafka.local_addr().map_err(BootError::Socket)?;
+        let quic = replica::bind_socket(bound).map_err(|cause| listening(&config.listen, cause))?;
+        Ok(Self { kafka, quic, replica, http: listen(&config.http_listen)? })
+    }
 
-/// Binds every socket, so that a taken address is told before anything runs.
-pub(crate) fn bind(
-    config: &Config,
-    keeper: &Keeper,
-    identity: &Identity,
-    replica: std::net::UdpSocket,
-) -> Result<(Sockets, Addresses), BootError> {
-    let tls = ClientTls::new(&keeper.shown())?;
-    let listen = |address: &Tcp| bind_tcp(resolve(address)?).map_err(|cause| listening(address, cause));
-    let kafka = listen(&config.listen)?;
-    let bound = kafka.local_addr().map_err(BootError::Socket)?;
-    let socket = replica::bind_socket(bound).map_err(|cause| listening(&config.listen, cause))?;
-    let quic = QuicDoor::open(socket, &tls)?;
-    let peers = PeerEndpoint::open(replica, identity)?;
-    let http = listen(&config.http_listen)?;
-    let addresses = Addresses {
-        kafka: bound,
-        quic: quic.local_addr().map_err(BootError::Socket)?,
-        replica: peers.local_addr().map_err(BootError::Socket)?,
-        http: http.local_addr().map_err(BootError::Socket)?,
-    };
-    Ok((Sockets { kafka, quic, peers, http, tls }, addresses))
+    /// Where the replica door is bound.
+    pub(crate) fn replica(&self) -> Result<SocketAddr, BootError> {
+        self.replica.local_addr().map_err(BootError::Socket)
+    }
+
+    /// Makes doors of them.
+    pub(crate) fn open(
+        self,
+        keeper: &Keeper,
+        identity: &Identity,
+    ) -> Result<(Sockets, Addresses), BootError> {
+        let tls = ClientTls::new(&keeper.shown())?;
+        let quic = QuicDoor::open(self.quic, &tls)?;
+        let peers = PeerEndpoint::open(self.replica, identity)?;
+        let addresses = Addresses {
+            kafka: self.kafka.local_addr().map_err(BootError::Socket)?,
+            quic: quic.local_addr().map_err(BootError::Socket)?,
+            replica: peers.local_addr().map_err(BootError::Socket)?,
+            http: self.http.local_addr().map_err(BootError::Socket)?,
+        };
+        Ok((Sockets { kafka: self.kafka, quic, peers, http: self.http, tls }, addresses))
+    }
 }
 
 fn listening(address: &Tcp, cause: std::io::Error) -> BootError {

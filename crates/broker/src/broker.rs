@@ -22,7 +22,7 @@ use tokio::runtime::LocalRuntime;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::spawn_local;
 
-use crate::boot::{self, Addresses, Home, Sockets};
+use crate::boot::{self, Addresses, Bound, Home, Sockets};
 use crate::browser::{Keeper, Origins, Rules};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -217,11 +217,10 @@ impl Running {
         hold: Hold,
     ) -> Result<Self, BootError> {
         let clock = Clock::start();
-        let replica = boot::bind_replica(config)?;
-        let address = replica.local_addr().map_err(BootError::Socket)?;
-        let mut home = boot::open_home(config, address, |lock| hold.keep(lock)).await?;
+        let bound = Bound::bind(config)?;
+        let mut home = boot::open_home(config, bound.replica()?, |lock| hold.keep(lock)).await?;
         let keeper = Rc::new(Keeper::open(config, &home.identity, clock)?);
-        let (sockets, addresses) = boot::bind(config, &keeper, &home.identity, replica)?;
+        let (sockets, addresses) = bound.open(&keeper, &home.identity)?;
         let endpoints = boot::endpoints(config, &addresses);
         let door = boot::browser_door(&keeper, &endpoints);
         let control_config = boot::control_config(config, &home.format, home.clean, endpoints, clock);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
@@ -70,6 +71,17 @@ fn a_directory_that_is_not_empty_is_refused() {
     fs::write(node.data_dir.join("holiday.jpg"), "sun").unwrap();
     check(&refused(&node, &[]), 1, &["not empty", "node-1"]);
     assert_eq!(files(&node.data_dir).keys().collect::<Vec<_>>(), ["holiday.jpg"]);
+}
+
+#[test]
+fn an_address_that_is_taken_is_refused_before_a_directory_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let node = Node::new(1, free(1)[0], home.path());
+    for port in [node.ports.kafka, node.ports.replica, node.ports.http] {
+        let _taken = (TcpListener::bind(("127.0.0.1", port)), UdpSocket::bind(("127.0.0.1", port)));
+        check(&refused(&node, &[]), 1, &["in use"]);
+        assert!(!node.data_dir.exists(), "{port}");
+    }
 }
 
 #[test]
