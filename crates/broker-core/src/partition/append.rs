@@ -1,5 +1,7 @@
 //! Appending what clients produce: checked when it comes, appended together when the burst ends.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use log_core::batch::{self, ProduceRules, Stamp};
 use log_core::mutation::{Mutation, mutated};
@@ -9,11 +11,16 @@ use metadata_core::config::TimestampType;
 
 use super::{Partition, Role};
 use crate::error::PartitionError;
+use crate::message::ControlRequest;
 use crate::peer::{Acks, Origin, PartitionAnswer, ProduceCall, Produced};
 use crate::shard::Core;
 
 /// The most bytes that one write takes; a single batch may be longer.
 const WRITE_BYTES_MAX: usize = 8 << 20;
+
+/// How long a replica keeps a leadership that it would give up for a full disk, having given one up for that (a guess: where all disks
+/// are full, leaderships would go round as fast as clients try).
+const RESIGN_AGAIN: Duration = Duration::from_secs(10);
 
 /// A batch that is checked and waits for the end of the burst.
 #[derive(Debug)]
@@ -119,8 +126,15 @@ impl<D: Disk> Partition<D> {
     ) -> Result<Appended, PartitionError> {
         let Role::Leader(leader) = &mut self.role else { return Err(PartitionError::LeadershipLost) };
         let epoch = leader.machine.epoch();
-        let appended = self.log.append(&mut core.disk, core.now, epoch, batches);
-        let appended = appended.map_err(PartitionError::Append)?;
+        let appended = match self.log.append(&mut core.disk, core.now, epoch, batches) {
+            Err(error) => {
+                if matches!(error, AppendError::DiskFull { .. }) {
+                    self.resign_for_full_disk(core);
+                }
+                return Err(PartitionError::Append(error));
+            }
+            Ok(appended) => appended,
+        };
         if !appended.is_duplicate {
             let records: i64 =
                 batches.iter().map(|batch| i64::from(batch.produced.header.record_count)).sum();
@@ -130,6 +144,18 @@ impl<D: Disk> Partition<D> {
             leader.machine.handle_appended(core.now.mono, self.log.offsets().log_end());
         }
         Ok(appended)
+    }
+
+    /// Another replica may have room (ADR 0023).
+    fn resign_for_full_disk(&mut self, core: &mut Core<D>) {
+        let others = core.image.partition(self.id).is_some_and(|partition| partition.isr.len() > 1);
+        let Some(leader_epoch) = self.leader_epoch().filter(|_| others && core.now.mono >= self.resign_after)
+        else {
+            return;
+        };
+        self.resign_after = core.now.mono.after(RESIGN_AGAIN);
+        tracing::warn!(partition = ?self.id, "the disk is full: another replica shall lead");
+        core.tell_control(ControlRequest::Resign { partition: self.id, leader_epoch });
     }
 
     /// The batches of one write follow each other.

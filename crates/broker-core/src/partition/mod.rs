@@ -62,6 +62,8 @@ pub(crate) struct Partition<D: Disk> {
     /// Up to here somebody looked for what is committed, and went on without waiting.
     sought_to: Offset,
     next_retention: MonoTime,
+    /// No leadership is given up for a full disk before.
+    resign_after: MonoTime,
     /// When a leader looks again where its first batch begins, if no file descriptor was free for that.
     first_batch_at: Option<MonoTime>,
     timer: Option<MonoTime>,

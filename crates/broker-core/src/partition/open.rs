@@ -75,6 +75,7 @@ impl<D: Disk> Partition<D> {
             watchers: Vec::new(),
             sought_to: Offset::ZERO,
             next_retention: core.now.mono,
+            resign_after: core.now.mono,
             first_batch_at: None,
             timer: None,
             settings: core.config.replication,

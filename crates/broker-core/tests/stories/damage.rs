@@ -264,3 +264,29 @@ fn a_broker_that_stops_opens_no_more_logs() {
     cluster.pass(2 * SECOND);
     assert_eq!(cluster.broker(1).stopped, [false], "a log that was never opened is not known to be sound");
 }
+
+#[test]
+fn a_leader_whose_disk_is_full_gives_way_to_one_that_has_room() {
+    let (mut cluster, id) = three();
+    let full = cluster.leader(id);
+    cluster.broker(full).disk.set_capacity(1);
+    assert_eq!(cluster.produce(full, "t", 0, -1, batch(&["a"])).error, ErrorCode::KafkaStorageError);
+    let leader = cluster.leader(id);
+    assert_ne!(leader, full);
+    let connection = cluster.open(leader);
+    cluster.send(leader, connection, 9, &produce_request("t", 0, -1, batch(&["b"])));
+    cluster.pass(15 * SECOND);
+    assert_eq!(cluster.produced(leader, connection).unwrap().error, ErrorCode::None);
+    assert_eq!(cluster.isr(id), others(full), "who takes nothing is not waited for");
+    // Where nobody has room, leaderships do not go round as fast as producers try.
+    for broker in others(full) {
+        cluster.broker(broker).disk.set_capacity(1);
+    }
+    let (before, large) = (cluster.requests.len(), "x".repeat(600_000));
+    for _ in 0..50 {
+        let leader = cluster.leader(id);
+        assert_eq!(cluster.produce(leader, "t", 0, 1, batch(&[&large])).error, ErrorCode::KafkaStorageError);
+    }
+    let resigned = |(_, request): &&(i32, ControlRequest)| matches!(request, ControlRequest::Resign { .. });
+    assert_eq!(cluster.requests[before..].iter().filter(resigned).count(), 2);
+}

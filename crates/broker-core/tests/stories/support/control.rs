@@ -46,7 +46,12 @@ impl Cluster {
                 let reset = record::ResetReplica { broker, broker_epoch, partition, partition_epoch };
                 let _ = self.apply(MetadataRecord::ResetReplica(reset));
             }
-            ControlRequest::RemovalConfirmed { .. } | ControlRequest::Resign { .. } => {}
+            ControlRequest::Resign { partition, leader_epoch } => {
+                let leader = BrokerId(broker);
+                let resign = record::ResignLeader { partition, leader, leader_epoch };
+                let _ = self.apply(MetadataRecord::ResignLeader(resign));
+            }
+            ControlRequest::RemovalConfirmed { .. } => {}
             other => panic!("the scripted control does not know {other:?}"),
         }
     }
