@@ -86,7 +86,8 @@ fn build() -> Result<PathBuf> {
     let target = workspace::target_dir().join(PACKAGE);
     let mut cargo = steps::cargo();
     // The main workspace's other builds go elsewhere; flags of the caller would be other instructions.
-    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // Nor may whoever works incrementally: what is made inline would differ.
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
     cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
     cargo.arg(package.join("Cargo.toml")).arg("--target-dir").arg(&target);
     process::run(&mut cargo, BUILD_LIMIT)?;

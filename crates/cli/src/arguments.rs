@@ -247,6 +247,7 @@ mod tests {
             "highwater bench latency t --records -1",
             "highwater bench latency t --record-bytes -1",
             "highwater bench latency t --partition -1",
+            "highwater log dump d --from -1",
             "highwater cluster forget -1",
             "highwater cluster init --data-dir d --node-id -1",
             "highwater cluster init --data-dir d --tokens -1",

@@ -121,6 +121,14 @@ pub(crate) fn parse_batch_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads the size of a record: no broker takes a batch that is longer.
+pub(crate) fn parse_record_bytes(text: &str) -> Result<u64, String> {
+    match parse_bytes(text)? {
+        bytes @ 0..=0x640_0000 => Ok(bytes),
+        _ => Err("a record has at most 100 MiB".to_owned()),
+    }
+}
+
 /// Reads a number of partitions. How many are too many is for the brokers to say.
 pub(crate) fn parse_partitions(text: &str) -> Result<u32, String> {
     match text.trim().parse::<i64>() {
@@ -242,6 +250,7 @@ mod tests {
         assert_eq!((parse_batch_bytes("256"), parse_batch_bytes("64MiB")), (Ok(256), Ok(64 << 20)));
         assert!(parse_batch_bytes("255").is_err() && parse_batch_bytes("65MiB").is_err());
         assert!(parse_bytes("99999999999GiB").is_err());
+        assert!(parse_record_bytes("100MiB").is_ok() && parse_record_bytes("99GB").is_err());
         assert_eq!(parse_duration("15m"), Ok(Duration::from_secs(900)));
         assert!(parse_duration("15").is_err());
         assert!(parse_duration("s").is_err());

@@ -455,10 +455,10 @@ impl<D: Disk> PartitionLog<D> {
     }
 }
 
-/// Whether the page cache has the range, as far as one byte in [`PROBE_BYTES`] and the last tell.
+/// Whether the page cache has the range, whose beginning it has, as far as one byte in [`PROBE_BYTES`] and the last tell.
 fn is_cached<D: Disk>(disk: &mut D, file: &D::File, range: Range<u64>) -> Result<bool, DiskError> {
     let last = range.end.saturating_sub(1);
-    for position in range.step_by(PROBE_BYTES).chain([last]) {
+    for position in range.step_by(PROBE_BYTES).skip(1).chain([last]) {
         if disk.read_if_cached(file, position, &mut [0])?.is_none() {
             return Ok(false);
         }

@@ -26,7 +26,7 @@ pub(crate) struct Latency {
     records: u64,
 
     /// How large each value is
-    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_record_bytes, value_name = "SIZE")]
     record_bytes: u64,
 
     /// The partition to send to

@@ -34,7 +34,7 @@ pub(crate) struct Produce {
     records: u64,
 
     /// How large each value is
-    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_bytes, value_name = "SIZE")]
+    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = number::parse_record_bytes, value_name = "SIZE")]
     record_bytes: u64,
 
     /// Records per second over all producers [default: as fast as possible]

@@ -29,7 +29,8 @@ pub(crate) struct Dump {
     choice: Choice,
 
     /// Begin with the batch that holds this offset
-    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true, value_name = "OFFSET")]
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true, value_name = "OFFSET",
+        value_parser = clap::value_parser!(i64).range(0..))]
     from: i64,
 
     /// Print each record as a JSON object instead of its batch
