@@ -17,6 +17,7 @@ pub mod message;
 pub mod metrics;
 mod partition;
 pub mod peer;
+mod repeated;
 pub mod shard;
 pub mod standing;
 

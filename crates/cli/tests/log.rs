@@ -9,11 +9,13 @@ use std::process::{Command, Output};
 use log_core::batch::{BatchBuilder, BatchSpec, NewRecord, RecordHeader};
 use log_core::chain::{Chain, ChainEntry, Link};
 use log_core::directory::parse_topic_dir;
+use log_core::segment::RollPolicy;
 use log_core::{
     BrokerEpoch, BrokerId, ClusterId, Compression, DirectoryId, Incarnation, LeaderEpoch, MetadataOffset,
     Offset, Timestamp,
 };
-use log_store::{Disk, LogId, MemoryDisk, OpenMode, RecordLog, RecordLogOptions};
+use log_store::testing::{self, Bench};
+use log_store::{Disk, LogId, LogOptions, MemoryDisk, OpenMode, RecordLog, RecordLogOptions};
 use metadata_core::record::{CreateTopic, DirectoryReport, FormCluster, RegisterBroker, UnfenceBroker};
 use metadata_core::{ClusterImage, Endpoint, Entry, Listener, MetadataRecord, ProposalId};
 
@@ -163,6 +165,49 @@ fn a_missing_segment_is_damage() {
     fs::rename(partition.join("00000000000000000009.log"), partition.join("00000000000000000010.log"))
         .unwrap();
     assert_eq!(run(directory.path(), &["verify"]).0, 5);
+}
+
+/// A partition as a broker leaves it at a clean stop: three segments, 60 records, all durable.
+fn stopped() -> tempfile::TempDir {
+    let roll = RollPolicy { segment_bytes: 10_000, ..RollPolicy::default() };
+    let mut bench = Bench::create(MemoryDisk::new(), LogOptions { roll, ..LogOptions::new(crc) });
+    bench.append_many(6, 10, 450);
+    bench.commit();
+    let mut disk = bench.close();
+    let directory = tempfile::tempdir().unwrap();
+    let partition = partition(directory.path());
+    fs::create_dir_all(&partition).unwrap();
+    for entry in disk.list(testing::DIR).unwrap().into_iter().filter(|entry| !entry.is_dir) {
+        let file = disk.open(&format!("{}/{}", testing::DIR, entry.name), OpenMode::Read).unwrap();
+        let mut bytes = vec![0; entry.len as usize];
+        disk.read_at(&file, 0, &mut bytes).unwrap();
+        fs::write(partition.join(entry.name), bytes).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn what_the_bound_vouches_for_and_is_not_there_is_damage() {
+    let sound = stopped();
+    assert_eq!(run(sound.path(), &["verify"]).0, 0, "{}", run(sound.path(), &["verify"]).1);
+    let without = |files: &[i64], words: &str| {
+        let directory = stopped();
+        for base in files {
+            fs::remove_file(partition(directory.path()).join(format!("{base:020}.log"))).unwrap();
+        }
+        let (code, text) = run(directory.path(), &["verify"]);
+        assert!(code == 5 && text.contains(words), "{files:?}: {code} {text}");
+    };
+    without(&[0], "segments before it are missing: the log begins at offset 0");
+    without(&[40], "the log ends at offset 40, and was durable up to 60");
+    without(&[0, 20, 40], "the log ends at offset 0, and was durable up to 60");
+    // Cut between two batches.
+    let directory = stopped();
+    let path = partition(directory.path()).join(format!("{:020}.log", 40));
+    let half = fs::metadata(&path).unwrap().len() / 2;
+    fs::File::options().write(true).open(&path).unwrap().set_len(half).unwrap();
+    let (code, text) = run(directory.path(), &["verify"]);
+    assert!(code == 5 && text.contains("the log ends at offset 50, and was durable up to 60"), "{text}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use replica_core::{
 use super::view::log_facts;
 use super::{Partition, Role, StreamTable};
 use crate::action::{ReplicaKey, ShardAction};
+use crate::repeated::Repeats;
 use crate::shard::{Core, shard_of};
 
 /// What only a follower has.
@@ -136,7 +137,9 @@ impl<D: Disk> Partition<D> {
 
     fn append_refused(&mut self, core: &mut Core<D>, error: AppendError) {
         core.metrics.replica_appends_refused += 1;
-        tracing::error!(partition = ?self.id, %error, "cannot append what the leader sent");
+        if let Some(left_out) = core.repeated.is_due(core.now.mono, Repeats::Append) {
+            tracing::error!(partition = ?self.id, %error, left_out, "cannot append what the leader sent");
+        }
         self.follow_later(core);
     }
 

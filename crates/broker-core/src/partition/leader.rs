@@ -17,6 +17,7 @@ use crate::action::ShardAction;
 use crate::error::PartitionError;
 use crate::message::{ControlRequest, IsrAttempt, IsrChange, LeaveReason};
 use crate::peer::{Origin, PartitionAnswer, Produced};
+use crate::repeated::Repeats;
 use crate::shard::Core;
 
 /// What only a leader has.
@@ -235,8 +236,16 @@ impl<D: Disk> Partition<D> {
 
     /// The follower's place is gone from the log, or the log cannot be read: the machine hears of either elsewhere; this
     /// push is over.
-    pub(super) fn push_failed(&mut self, core: &Core<D>, stream: StreamId, from: Offset, error: &ReadError) {
-        tracing::warn!(partition = ?self.id, %stream, %error, "cannot read what a follower needs");
+    pub(super) fn push_failed(
+        &mut self,
+        core: &mut Core<D>,
+        stream: StreamId,
+        from: Offset,
+        error: &ReadError,
+    ) {
+        if let Some(left_out) = core.repeated.is_due(core.now.mono, Repeats::Push) {
+            tracing::warn!(partition = ?self.id, %stream, %error, left_out, "cannot read what a follower needs");
+        }
         if let Role::Leader(leader) = &mut self.role {
             leader.machine.handle_pushed(core.now.mono, stream, from, 0);
         }

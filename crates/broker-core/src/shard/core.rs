@@ -13,6 +13,7 @@ use crate::door::ShardId;
 use crate::message::ControlRequest;
 use crate::metrics::ShardMetrics;
 use crate::peer::{Origin, PartitionAnswer, Peer, PeerMessage, PendingId};
+use crate::repeated::Repeated;
 
 #[derive(Debug)]
 pub(crate) struct Core<D: Disk> {
@@ -30,6 +31,7 @@ pub(crate) struct Core<D: Disk> {
     pub(crate) touched: BTreeSet<TopicPartition>,
     pub(crate) timers: BTreeSet<(MonoTime, Timer)>,
     pub(crate) metrics: ShardMetrics,
+    pub(crate) repeated: Repeated,
     next_log: u64,
 }
 
@@ -77,6 +79,7 @@ impl<D: Disk> Core<D> {
             touched: BTreeSet::new(),
             timers: BTreeSet::new(),
             metrics: ShardMetrics::default(),
+            repeated: Repeated::default(),
             next_log: 0,
         }
     }

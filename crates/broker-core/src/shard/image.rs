@@ -13,6 +13,7 @@ use super::{Shard, Stage, Timer, shard_of};
 use crate::action::{CloseReason, ShardAction};
 use crate::message::{ControlRequest, ExitCode};
 use crate::partition::{Partition, directory, topic_directory};
+use crate::repeated::Repeats;
 
 /// Stands in tickets for the shard itself; logs are numbered from 1.
 pub(super) const SHARD: LogId = LogId(0);
@@ -86,7 +87,9 @@ impl<D: Disk> Shard<D> {
     }
 
     fn open_failed(&mut self, id: TopicPartition, error: LogError) {
-        tracing::error!(partition = ?id, %error, "a partition's log cannot be opened");
+        if let Some(left_out) = self.core.repeated.is_due(self.core.now.mono, Repeats::Open) {
+            tracing::error!(partition = ?id, %error, left_out, "a partition's log cannot be opened");
+        }
         self.core.metrics.logs_not_opened += 1;
         if self.unopened.is_empty() {
             let at = self.core.now.mono.after(OPEN_AGAIN);
@@ -145,7 +148,9 @@ impl<D: Disk> Shard<D> {
                 && !self.removals.syncing.values().any(|syncing| *syncing == topic_id)
                 && let Err(error) = self.remove_topic(topic_id)
             {
-                tracing::error!(%topic_id, %error, "a deleted topic cannot be removed now");
+                if let Some(left_out) = self.core.repeated.is_due(self.core.now.mono, Repeats::Remove) {
+                    tracing::error!(%topic_id, %error, left_out, "a deleted topic cannot be removed now");
+                }
                 let at = self.core.now.mono.after(REMOVE_AGAIN);
                 self.core.reschedule(Timer::Remove, self.removals.again_at, Some(at));
                 self.removals.again_at = Some(at);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::TcpListener;
@@ -14,6 +14,9 @@ const BACKLOG: i32 = 1_024;
 
 /// How long to wait when the process has no file descriptor left: accepting at once would only fail again.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is told that a port cannot accept (a guess).
+pub(crate) const TOLD_AGAIN: Duration = Duration::from_secs(10);
 
 /// Binds a listener. An IPv6 address of all interfaces takes IPv4 too.
 pub(crate) fn bind_tcp(address: SocketAddr) -> io::Result<std::net::TcpListener> {
@@ -31,6 +34,7 @@ pub(crate) fn bind_tcp(address: SocketAddr) -> io::Result<std::net::TcpListener>
 /// Accepts clients until the shards are gone.
 pub(crate) async fn accept_clients<F>(listener: TcpListener, shards: Vec<ShardSender<F>>) {
     let mut turns = Turns::default();
+    let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
             Ok(stream) => {
@@ -42,7 +46,10 @@ pub(crate) async fn accept_clients<F>(listener: TcpListener, shards: Vec<ShardSe
                 }
             }
             Err(e) => {
-                tracing::warn!("the Kafka door cannot accept: {e}");
+                if told.is_none_or(|told| told.elapsed() > TOLD_AGAIN) {
+                    tracing::warn!("the Kafka door cannot accept: {e}; it goes on trying");
+                    told = Some(Instant::now());
+                }
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
         }

@@ -9,7 +9,7 @@ mod tls;
 mod websocket;
 mod webtransport;
 
-pub(crate) use listen::{accept_clients, bind_tcp};
+pub(crate) use listen::{TOLD_AGAIN, accept_clients, bind_tcp};
 pub(crate) use quic::{QuicDoor, serve as quic};
 pub(crate) use tcp::{TLS_HANDSHAKE, first_byte, go_on, serve as tcp};
 pub(crate) use tls::ClientTls;

@@ -22,7 +22,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::header::{
@@ -42,7 +42,7 @@ use self::pace::Paced;
 use self::websocket::Carries;
 pub(crate) use self::websocket::{PATH as WEBSOCKET_PATH, Socket, WebSocket};
 use crate::browser::{Rules, Visit};
-use crate::doors::{TLS_HANDSHAKE, first_byte};
+use crate::doors::{TLS_HANDSHAKE, TOLD_AGAIN, first_byte};
 use crate::error::CertificateError;
 use crate::seats::Seats;
 use crate::status::{Status, TokenRefused};
@@ -79,6 +79,7 @@ struct Ends {
 /// Accepts connections for ever. Runs on the thread that owns `site`.
 pub(crate) async fn serve(listener: TcpListener, site: Rc<Site>) {
     let permits = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
+    let mut told: Option<Instant> = None;
     loop {
         let accepted = listener.accept().await;
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
@@ -96,7 +97,10 @@ pub(crate) async fn serve(listener: TcpListener, site: Rc<Site>) {
                 });
             }
             Err(e) => {
-                tracing::warn!("the HTTP port cannot accept: {e}");
+                if told.is_none_or(|told| told.elapsed() > TOLD_AGAIN) {
+                    tracing::warn!("the HTTP port cannot accept: {e}; it goes on trying");
+                    told = Some(Instant::now());
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

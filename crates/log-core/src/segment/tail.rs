@@ -24,6 +24,8 @@ use crate::offset::Offset;
 /// What the durable bound says of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundFacts {
+    /// Everything below was deleted.
+    pub log_start: Offset,
     /// Everything below was fsynced.
     pub durable_end: Offset,
     /// Everything below was committed.

@@ -15,7 +15,8 @@ use crate::testing::{CRC, stored_batch};
 const START: ScanStart =
     ScanStart { position: 0, offset: Offset(10), epoch: LeaderEpoch(1), newest_epoch: LeaderEpoch(5) };
 
-const ZERO_BOUND: BoundFacts = BoundFacts { durable_end: Offset::ZERO, high_watermark: Offset::ZERO };
+const ZERO_BOUND: BoundFacts =
+    BoundFacts { log_start: Offset::ZERO, durable_end: Offset::ZERO, high_watermark: Offset::ZERO };
 
 /// Three batches of one, two and one records from offset 10 on, of epochs 1, 3 and 3.
 fn segment() -> Vec<u8> {
@@ -205,12 +206,16 @@ fn check(facts: TailFacts, expected: TailVerdict) {
 #[test]
 fn whatever_follows_nothing_below_the_bound_may_miss() {
     for (durable_end, high_watermark) in [(15, 0), (0, 15)] {
-        let bound = BoundFacts { durable_end: Offset(durable_end), high_watermark: Offset(high_watermark) };
+        let bound = BoundFacts {
+            durable_end: Offset(durable_end),
+            high_watermark: Offset(high_watermark),
+            ..ZERO_BOUND
+        };
         assert_eq!(tail_verdict(&facts(), &bound), TailVerdict::Damage);
         let clean = TailFacts { zeros_from: 100, ..facts() };
         assert_eq!(tail_verdict(&clean, &bound), TailVerdict::Damage);
     }
-    let bound = BoundFacts { durable_end: Offset(14), high_watermark: Offset(14) };
+    let bound = BoundFacts { durable_end: Offset(14), high_watermark: Offset(14), ..ZERO_BOUND };
     assert_eq!(tail_verdict(&facts(), &bound), TailVerdict::TornTail);
 }
 

@@ -68,6 +68,14 @@ impl Bound {
         }
     }
 
+    pub(super) const fn facts(&self) -> BoundFacts {
+        BoundFacts {
+            log_start: self.log_start,
+            durable_end: self.end.offset,
+            high_watermark: self.high_watermark,
+        }
+    }
+
     /// The order in which slots win at a start. A cut writes its lower bound to both.
     pub(super) const fn rank(&self) -> (Offset, Offset, Offset, u64) {
         (self.end.offset, self.high_watermark, self.log_start, self.sequence)
@@ -136,7 +144,7 @@ pub fn read_bound(file: &[u8], crc: Crc32c) -> Option<BoundFacts> {
     let second = usize::try_from(SLOT_BYTES).ok().and_then(|start| file.get(start..));
     let slots = [Some(file), second].map(|slot| Bound::decode(slot?, crc));
     let bound = winner(slots)?;
-    Some(BoundFacts { durable_end: bound.end.offset, high_watermark: bound.high_watermark })
+    Some(bound.facts())
 }
 
 /// The slot that wins at a start.
@@ -219,9 +227,8 @@ mod tests {
         assert_eq!(read_bound(&file, CRC), None);
         let (first, second) = (bound(10, 8, 1).encode(CRC), bound(11, 3, 2).encode(CRC));
         file[4096..4096 + second.len()].copy_from_slice(&second);
-        let facts = |end, high| Some(BoundFacts { durable_end: Offset(end), high_watermark: Offset(high) });
-        assert_eq!(read_bound(&file, CRC), facts(11, 3));
-        assert_eq!(read_bound(&first, CRC), facts(10, 8));
+        assert_eq!(read_bound(&file, CRC), Some(bound(11, 3, 2).facts()));
+        assert_eq!(read_bound(&first, CRC), Some(bound(10, 8, 1).facts()));
     }
 
     proptest! {

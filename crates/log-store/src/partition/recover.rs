@@ -9,7 +9,7 @@ use log_core::Offset;
 use log_core::batch::BatchHeader;
 use log_core::index::SegmentIndexes;
 use log_core::mutation::{Mutation, mutated, on};
-use log_core::segment::{BoundFacts, ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
+use log_core::segment::{ScanStart, ScanStep, Scanner, TailFacts, TailVerdict, tail_verdict};
 
 use super::bound::{Bound, EndPoint};
 use super::job::{CopyPart, Job, JobEnd, Step};
@@ -130,8 +130,7 @@ impl<D: Disk> PartitionLog<D> {
             self.offsets.raise_durable_end(self.offsets.log_end());
         }
         recovered.bytes_recovered = self.bytes_above(&end);
-        let bound_facts = BoundFacts { durable_end: end.offset, high_watermark: bound.high_watermark };
-        let verdict = tail_verdict(&tail, &bound_facts);
+        let verdict = tail_verdict(&tail, &bound.facts());
         recovered.bytes_cut = tail.zeros_from.saturating_sub(tail.position);
         self.dir_dirty = true;
         self.segments.iter_mut().skip(from).for_each(|segment| segment.dirty = true);

@@ -10,7 +10,7 @@ use log_core::chain::{Chain, Link};
 use log_core::directory::{BOUND_FILE, LEADER_EPOCH_FILE};
 use log_core::index::{IndexChecksums, OffsetIndex, TimeIndex};
 use log_core::limits::RECORDS_BYTES_MAX_DEFAULT;
-use log_core::segment::SegmentKind;
+use log_core::segment::{BoundFacts, SegmentKind};
 use log_core::{EpochCache, LeaderEpoch, Offset};
 use log_store::read_bound;
 use serde::Serialize;
@@ -145,7 +145,31 @@ impl<'a> Check<'a> {
             let is_last = index + 1 == partition.segments.len();
             end = self.segment(segment, is_last).map_err(|error| Failure::file(&segment.path, &error))?;
         }
+        self.against_bound(end);
         self.leader_epochs(end.unwrap_or_default())
+    }
+
+    /// What the bound vouches for must be there, from the log start on. `end` is where the last segment ends, if that is known.
+    fn against_bound(&mut self, end: Option<Offset>) {
+        let Some(bound) = self.bound() else { return };
+        let first = self.partition.segments.first();
+        if let Some(first) = first.filter(|first| first.base_offset > bound.log_start) {
+            let what =
+                format!("segments before it are missing: the log begins at offset {}", bound.log_start);
+            self.fault(&first.path, 0, first.base_offset, what);
+        }
+        let end = if first.is_some() { end } else { Some(bound.log_start) };
+        if let Some(end) = end.filter(|end| *end < bound.durable_end) {
+            let path = self.partition.path.join(BOUND_FILE);
+            let what = format!("the log ends at offset {end}, and was durable up to {}", bound.durable_end);
+            self.fault(&path, 0, end, what);
+        }
+    }
+
+    /// What is known to be on the medium; none where that cannot be read.
+    fn bound(&self) -> Option<BoundFacts> {
+        let file = fs::read(self.partition.path.join(BOUND_FILE)).ok()?;
+        read_bound(&file, crc32c)
     }
 
     /// Checks one segment and gives the offset where it ends, if that is known: behind damage it is not.
@@ -298,9 +322,7 @@ impl<'a> Check<'a> {
     }
 
     fn is_above_bound(&self, offset: Offset) -> bool {
-        let bound = fs::read(self.partition.path.join(BOUND_FILE)).ok();
-        let bound = bound.and_then(|file| read_bound(&file, crc32c));
-        bound.is_none_or(|bound| offset >= bound.durable_end)
+        self.bound().is_none_or(|bound| offset >= bound.durable_end)
     }
 
     /// The checkpoint of leader epochs must agree with the batches; it is derived from them.
