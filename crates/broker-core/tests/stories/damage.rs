@@ -290,3 +290,16 @@ fn a_leader_whose_disk_is_full_gives_way_to_one_that_has_room() {
     let resigned = |(_, request): &&(i32, ControlRequest)| matches!(request, ControlRequest::Resign { .. });
     assert_eq!(cluster.requests[before..].iter().filter(resigned).count(), 2);
 }
+
+#[test]
+fn a_topic_made_on_a_full_disk_is_there_once_there_is_room() {
+    let mut cluster = Cluster::new(1);
+    cluster.broker(1).disk.set_capacity(1);
+    cluster.create_topic("t", 100, 1, &[]);
+    cluster.pass(2 * SECOND);
+    assert_eq!(cluster.produce(1, "t", 0, 1, batch(&["a"])).error, ErrorCode::NotLeaderOrFollower);
+    assert!(cluster.broker(1).exits.is_empty());
+    cluster.broker(1).disk.set_capacity(u64::MAX);
+    cluster.pass(2 * SECOND);
+    assert_eq!(cluster.produce(1, "t", 99, 1, batch(&["a"])).error, ErrorCode::None);
+}

@@ -15,7 +15,7 @@ use super::segment::{Segment, read_derived};
 use super::types::{Fault, LogOptions, OpenFacts, ReadAtStart, Recovered, StartVerdict};
 use super::{PartitionLog, is_unreadable, read, timers};
 use crate::disk::{Disk, LogId, OpenMode, with_ancestors};
-use crate::error::{DiskError, LogError};
+use crate::error::{DiskError, DiskFault, DiskOperation, LogError};
 
 /// What the directory of a log holds.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl<D: Disk> PartitionLog<D> {
     /// Makes an empty log in `dir`. [`super::types::LogEvent::Recovered`] follows once its bound of zero and the
     /// directories on the way to it are durable; appends are taken from then on.
     ///
-    /// Errors: [`LogError::Exists`] if there is one.
+    /// Errors: [`LogError::Exists`] if there is one, [`LogError::Disk`] where less is free than the reserve.
     pub fn create(
         disk: &mut D,
         id: LogId,
@@ -39,9 +39,12 @@ impl<D: Disk> PartitionLog<D> {
         options: LogOptions,
         now: Now,
     ) -> Result<Self, LogError> {
+        if disk.free_bytes()? < options.reserve_bytes {
+            return Err(LogError::Disk(DiskError::new(DiskOperation::Open, DiskFault::Full)));
+        }
         disk.create_dir(dir)?;
         let file = match disk.open(&bound_path(dir), OpenMode::CreateNew) {
-            Err(error) if error.fault == crate::DiskFault::AlreadyExists => return Err(LogError::Exists),
+            Err(error) if error.fault == DiskFault::AlreadyExists => return Err(LogError::Exists),
             other => other?,
         };
         let mut log = Self::empty(id, dir, options, now, Keeper::new(file, [None; 2]), Offset::ZERO);

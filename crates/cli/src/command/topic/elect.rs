@@ -221,6 +221,10 @@ impl Elect {
         format: Format,
     ) -> Outcome<Vec<UncleanChoice>> {
         let leaderless = ends(session, described, wanted).await?;
+        if leaderless.is_empty() && self.leader.is_some() {
+            let what = format!("no partition of {} is without a leader, so none can be chosen", self.topic);
+            return Err(Failure::new(Code::Failed, what).or("--unclean is for partitions that nobody leads"));
+        }
         let mut choices = Vec::new();
         let mut risks = String::new();
         for found in &leaderless {

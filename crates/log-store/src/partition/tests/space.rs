@@ -9,7 +9,7 @@ use log_core::{Codecs, LeaderEpoch, Link, Offset, Timestamp};
 use super::*;
 use crate::partition::types::{LogEvent, Replicated, StartVerdict};
 use crate::testing::{DIR, START_MS, checked, client_batch, producer};
-use crate::{AppendError, Disk, OpenMode, ReadError};
+use crate::{AppendError, Disk, LogError, LogId, OpenMode, PartitionLog, ReadError};
 
 fn pass(bench: &mut Bench<MemoryDisk>, time: Duration) {
     bench.now.mono = bench.now.mono.after(time);
@@ -525,7 +525,7 @@ fn a_thousand_logs_open_quickly_after_a_clean_stop() {
     let facts = crate::OpenFacts { clean: true, newest_epoch: LeaderEpoch(1) };
     for _ in 0..1000 {
         let now = log_core::Now::default();
-        let opened = crate::PartitionLog::open(&mut disk, crate::LogId(1), DIR, options(), facts, now);
+        let opened = PartitionLog::open(&mut disk, LogId(1), DIR, options(), facts, now);
         assert_eq!(opened.unwrap().1.verdict, StartVerdict::Clean);
     }
     let read = disk.counters().bytes_read - before;
@@ -550,4 +550,17 @@ fn from_the_batch_that_holds_the_log_start_on_the_log_can_be_copied() {
     assert_eq!(bench.log.first_batch(&mut bench.disk).unwrap(), Offset(3), "also after a start");
     bench.log.advance_log_start(&mut bench.disk, bench.now, Offset(7));
     assert_eq!(bench.log.first_batch(&mut bench.disk).unwrap(), Offset(7), "nothing is left");
+}
+
+#[test]
+fn a_log_is_made_only_where_the_reserve_stays_untouched() {
+    let mut disk = MemoryDisk::new();
+    disk.set_capacity(9_999);
+    let options = LogOptions { reserve_bytes: 10_000, ..options() };
+    let now = bench().now;
+    let refused = PartitionLog::create(&mut disk, LogId(1), DIR, options, now).unwrap_err();
+    assert!(matches!(refused, LogError::Disk(error) if error.is_full()), "{refused}");
+    assert!(disk.list("topics").is_err(), "nothing was made");
+    disk.set_capacity(100_000);
+    PartitionLog::create(&mut disk, LogId(1), DIR, options, now).unwrap();
 }
