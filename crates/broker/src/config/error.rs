@@ -44,11 +44,15 @@ pub enum ConfigError {
         cause: std::io::Error,
     },
     /// The file is not TOML.
-    #[error("{} is not TOML: {cause}", path.display())]
+    #[error("{} is not TOML: line {line}, column {column}: {}", path.display(), cause.message())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// The line, from 1.
+        line: usize,
+        /// The character in it, from 1.
+        column: usize,
+        /// What is wrong.
         cause: Box<toml::de::Error>,
     },
     /// A key that does not exist.

@@ -121,9 +121,11 @@ impl Config {
     }
 
     fn read_toml(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
-        let table: toml::Table = text
-            .parse()
-            .map_err(|cause| ConfigError::Syntax { path: path.to_owned(), cause: Box::new(cause) })?;
+        let table: toml::Table = text.parse().map_err(|cause: toml::de::Error| {
+            let before = cause.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let (line, column) = place(before);
+            ConfigError::Syntax { path: path.to_owned(), line, column, cause: Box::new(cause) }
+        })?;
         for (key, value) in &table {
             let setting =
                 SETTINGS.iter().find(|setting| setting.name == key).ok_or_else(|| ConfigError::Unknown {
@@ -165,6 +167,12 @@ impl Default for Config {
         }
         config
     }
+}
+
+/// The line and the column of what follows a text, both from 1.
+fn place(before: &str) -> (usize, usize) {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 #[cfg(test)]

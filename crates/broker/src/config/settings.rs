@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use log_core::BrokerId;
+use metadata_core::image::PARTITIONS_PER_TOPIC_MAX;
 use metadata_core::record::{FEATURE_LEVEL_MAX, FEATURE_LEVEL_MIN};
 
 use super::Config;
@@ -80,7 +81,7 @@ settings! {
     "auto-create-topics" "BOOL" = "true", "Whether producing to, or asking for, a missing topic makes it, when the client allows it.",
         "Off in production: a typing error then does not make a topic.", |c, t| c.auto_create_topics = value::boolean(t)?;
     "default-partitions" "N" = "1", "Partitions of a topic that does not say.",
-        "More partitions let more consumers share the work.", |c, t| c.default_partitions = value::number(t, 1, 100_000)?;
+        "More partitions let more consumers share the work.", |c, t| c.default_partitions = value::number(t, 1, i64::from(PARTITIONS_PER_TOPIC_MAX))?;
     "default-replication-factor" "N" = "3", "Replicas of a topic that does not say; never more than there are brokers.",
         "5 survives more, and costs more.", |c, t| c.default_replication_factor = value::number(t, 1, 32)?;
     "default-min-insync-replicas" "N" = "2", "min.insync.replicas of a topic that does not say; counts at most the replication factor.",
@@ -118,7 +119,10 @@ fn feature_level(text: &str) -> Result<u16, Invalid> {
 fn retention(text: &str) -> Result<Option<Duration>, Invalid> {
     match text {
         "forever" => Ok(None),
-        text => value::duration(text).map(Some),
+        text => value::duration(text).map(Some).map_err(|invalid| match invalid {
+            Invalid::NotADuration => Invalid::NotARetention,
+            other => other,
+        }),
     }
 }
 

@@ -33,11 +33,22 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 }
 
 #[test]
+fn what_is_not_toml_is_refused_in_one_line_with_its_place() {
+    let told = load("shards = 1\nrack = 'a' 'b'\n", &[], &[]).unwrap_err();
+    assert!(told.starts_with("DIR/highwater.toml is not TOML: line 2, column 12: "), "{told}");
+    assert!(!told.contains('\n'), "{told}");
+}
+
+#[test]
 fn a_value_that_does_not_fit_is_refused_with_its_place() {
     let cases = [
         (
             load("shards = 1000", &[], &[]),
             "shards in DIR/highwater.toml must be a whole number from 0 to 256",
+        ),
+        (
+            load("default-partitions = 10001", &[], &[]),
+            "default-partitions in DIR/highwater.toml must be a whole number from 1 to 10000",
         ),
         (load("rack = [1]", &[], &[]), "rack in DIR/highwater.toml must be a text, a number or true/false"),
         (
@@ -46,7 +57,7 @@ fn a_value_that_does_not_fit_is_refused_with_its_place() {
         ),
         (
             load("", &[], &[("default-retention", "7 years")]),
-            "--default-retention must be a duration, as in 500ms, 30s, 10m, 12h or 7d",
+            "--default-retention must be forever, or a duration, as in 12h or 7d",
         ),
         (load("", &[], &[("connection-idle", "99ms")]), "--connection-idle must be at least 100ms"),
         (

@@ -100,6 +100,9 @@ pub enum Invalid {
     /// Not a duration.
     #[error("must be a duration, as in 500ms, 30s, 10m, 12h or 7d")]
     NotADuration,
+    /// Neither a duration nor for ever.
+    #[error("must be forever, or a duration, as in 12h or 7d")]
+    NotARetention,
     /// A duration in which nothing can be done.
     #[error("must be at least {0}")]
     TooShort(&'static str),
